@@ -155,10 +155,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _canonical(node: object) -> object:
-    """Turn a syntax tree into lists and strings, without docstrings, messages and empty fields.
-
-    Which fields are empty depends on Python's version.
-    """
+    """Turn a syntax tree into lists and strings, without docstrings, messages and fields that are empty."""
     if isinstance(node, list):
         return [_canonical(item) for item in node]
     if not isinstance(node, ast.AST):

@@ -123,10 +123,7 @@ def joined_lengths(lengths: Indices, before: Indices, most: int) -> Indices:
 
 
 class Joined:
-    """Sentences, each joined with up to `most` of those before it in its document; `before` is their number [N].
-
-    With `kept` [N], all other sentences are dropped from their documents.
-    """
+    """Sentences, each joined with up to `most` of those `before` it [N] in its document, without those not `kept`."""
 
     def __init__(self, sentences: Sentences, before: Indices, most: int, kept: Indices | None = None) -> None:
         self.sentences, self.before, self.most = sentences, before, most

@@ -19,10 +19,7 @@ def documents_file(folder: Path, split: str) -> Path:
 
 
 def read_documents(folder: Path, split: str, sentences: int) -> list[range] | None:
-    """Return the numbers of each document's sentences, from 0; None without a file.
-
-    Raise UserError for lines that are not numbers, and for numbers that do not fit the number of sentences.
-    """
+    """Return the numbers of each document's sentences, from 0; None without a file; raise UserError for a wrong one."""
     path = documents_file(folder, split)
     if not path.exists():
         return None

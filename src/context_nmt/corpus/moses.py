@@ -119,10 +119,7 @@ class MosesSide:
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
-    """Run a command without a shell and yield its output, one line for each line on its standard input.
-
-    Raise UserError if the command cannot be run, fails, or prints a different number of lines.
-    """
+    """Run a command without a shell and yield its output; raise UserError unless it prints as many lines as it gets."""
     with TemporaryFile() as input_file, TemporaryFile() as output_file:
         expected = 0
         for line in lines:

@@ -108,10 +108,7 @@ class _Codes(io.StringIO):
 
 
 def learn_merges(words: Counter[str], merges: int) -> list[str]:
-    """Learn at most `merges` merges from word counts; return them as the lines of a subword-nmt codes file.
-
-    The order of the words does not matter. Learning stops early if no pair of units occurs twice.
-    """
+    """Learn up to `merges` merges from word counts in any order; return the lines of a subword-nmt codes file."""
     codes = _Codes("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
         codes.learn(words, merges)
@@ -142,10 +139,7 @@ def to_cyrillic(text: str) -> str:
 
 
 def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
-    """Return the sentencepiece model of the text in some files; the same text and settings always give the same bytes.
-
-    Raise UserError if the text has more characters than there may be pieces.
-    """
+    """Return the sentencepiece model of a text, always the same; raise UserError if `units.pieces` is too low."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
@@ -183,10 +177,7 @@ def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) 
 
 
 class Segmenter:
-    """The segmentation of one side into units and back, by the models in a folder that `segment_corpus` wrote.
-
-    Lines have tokens or, if `untokenized`, text.
-    """
+    """Segments one side's tokens, or text if `untokenized`, into units and back, by a folder of `segment_corpus`."""
 
     def __init__(self, folder: Path, language: str, *, threshold: bool = True):
         settings = UnitSettings(**read_json(folder / "units.json"))

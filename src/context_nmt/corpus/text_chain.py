@@ -62,10 +62,7 @@ class TextChain:
 
 
 def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
-    """Write the zip of hypotheses.py from the files TEST.subwords.txt in the folder `decoded`.
-
-    `text` is a run's folder for `TextChain`. Raise UserError for a wrong number of lines.
-    """
+    """Write the zip of hypotheses.py from `decoded`/TEST.subwords.txt; raise UserError for a wrong number of lines."""
     chain = TextChain(text)
     corpus = BinarizedCorpus(binarized)
     tests = {}

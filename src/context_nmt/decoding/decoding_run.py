@@ -68,10 +68,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
 
 
 def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
-    """Write the translations in `runs/decoded/RUN` as tokens, `metrics/hypotheses/RUN.zip`.
-
-    Raise UserError if the text tools are not installed, and for a wrong number of lines.
-    """
+    """Write `runs/decoded/RUN` as tokens, `metrics/hypotheses/RUN.zip`; raise UserError without the text tools."""
     run = run_name(variant, seed)
     text_folder, decoded_folder = experiment.model(run) / "text", experiment.decoded(run)
     try:

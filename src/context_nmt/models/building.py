@@ -18,10 +18,7 @@ ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> Model:
-    """Build a model with fresh weights for vocabularies of these sizes.
-
-    Raise UserError if all embeddings are tied and the vocabularies differ in size.
-    """
+    """Build a model with fresh weights; raise UserError if all embeddings are tied and vocabularies differ in size."""
     model = plan.model
     if model.tying == "all" and source_vocabulary != target_vocabulary:
         raise UserError(

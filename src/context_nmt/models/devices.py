@@ -26,10 +26,7 @@ WAIT = timedelta(days=1)  # for a process that has more to do; torchrun ends all
 
 
 def device_named(name: str) -> torch.device:
-    """Return a device; `auto` is `cuda` if there is a GPU, else `cpu`; torchrun's n-th process takes the n-th GPU.
-
-    Raise UserError for a device that is not available.
-    """
+    """Return a device, the n-th GPU for torchrun's n-th process; raise UserError for a device that is not available."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":

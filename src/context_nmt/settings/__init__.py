@@ -57,10 +57,7 @@ def read_plan(kind: type[Settings], path: Path) -> Settings:
 
 
 def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Settings:
-    """Build settings of a dataclass type from the plain values under `key` of a file.
-
-    Raise UserError with one line: `where`, the path of the first wrong key, its value and the allowed values.
-    """
+    """Build settings from the plain values under `key` of a file; raise UserError with the path of a wrong key."""
     try:
         return ADAPTER(kind).validate_json(json.dumps(values), strict=True)
     except pydantic.ValidationError as failure:

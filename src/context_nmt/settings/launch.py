@@ -74,10 +74,7 @@ def with_commands(launch: Any) -> Any:
 
 
 def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
-    """Return the values under `launch` in params.yaml, with those of launch.yaml in the project's folder above them.
-
-    They are not checked: `read_launch` and the plan stage do so.
-    """
+    """Return the unchecked values under `launch` in params.yaml, overridden by launch.yaml in the project's folder."""
     values: dict[str, Any] = {}
     for path in (parameters, project / CLUSTER):
         read = read_yaml(path) if path.is_file() else {}  # a stage reports a missing params.yaml itself

@@ -135,10 +135,7 @@ class Pairs:
 
 
 def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
-    """Open the pairs of a split for a model.
-
-    Raise UserError if the model looks at previous sentences and the split has no documents.
-    """
+    """Open the pairs of a split for a model; raise UserError if it needs documents and the split has none."""
     documents = corpus.documents(split) if model.needs_documents else None
     if model.needs_documents and documents is None:
         raise UserError(

@@ -58,10 +58,7 @@ class Updater:
         )
 
     def update(self, number: int, batches: list[Batch]) -> Totals:
-        """Make update `number` with the mean loss per target token over the batches of all processes.
-
-        Return the sums over all of them. A GPU may still be computing then.
-        """
+        """Lower the mean loss per target token of all processes' batches; return the sums without waiting for a GPU."""
         if not self.model.training:  # else it would walk through all modules, for milliseconds
             self.model.train()
         losses = self.no_totals().losses

@@ -158,10 +158,7 @@ class Decoder(nn.Module):
         self.final_norm = final_norm
 
     def new_state(self) -> tuple[list[dict[str, State]], list[dict[str, State]]]:
-        """Return an empty decoding state: a dict per sublayer of each layer, which that sublayer owns.
-
-        The first list has the states with a row per sentence, the second those with a row per hypothesis.
-        """
+        """Return the layers' empty decoding states, by sublayer: with a row per sentence, and a row per hypothesis."""
         independent = self._independent()
         sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in independent]
         hypotheses: list[dict[str, State]] = [
