@@ -32,7 +32,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.text import SideSettings, UnitSettings
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 

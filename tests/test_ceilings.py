@@ -15,12 +15,13 @@ from test_text_chain import EVERYTHING
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_tokens
+from context_nmt.corpus.text_chain import TextChain, write_tokens
 from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.measures.ceilings import DOUBTFUL
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.scores import score_rows
+from context_nmt.models.averaging import copy_text_files
 from context_nmt.settings.evaluation import SignificanceSettings, tokenizer_of
 from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings, UnitSettings
 

@@ -26,7 +26,7 @@ from context_nmt.report.pages import documents_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 ENGLISH = ContentWords("en")
 

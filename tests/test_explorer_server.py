@@ -18,10 +18,11 @@ from small_models import shake
 from tiny_training import make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import TextChain, copy_text_files
+from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer import server
 from context_nmt.explorer.explore import load_systems
 from context_nmt.files import write_json
+from context_nmt.models.averaging import copy_text_files
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import TrainingPlan

@@ -34,11 +34,11 @@ from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 KINDS = pytest.mark.parametrize("settings", [{}, MASKED], ids=["autoregressive", "masked"])

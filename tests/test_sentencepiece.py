@@ -28,7 +28,7 @@ from context_nmt.measures.discourse.scoring import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import read_rows
 from context_nmt.measures.scores import score_rows
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.workers import gathered
+from context_nmt.decoding.in_batches import gathered
 from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention.divergence import divergence
 from context_nmt.measures.attention.gates import gates
@@ -21,10 +21,9 @@ from context_nmt.measures.parts_of_speech import find_tags, tagged_words
 from context_nmt.measures.rows import Row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named
-from context_nmt.models.processes import processes
+from context_nmt.models.devices import device_named, processes
 from context_nmt.progress import tracked
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import run_name
 
@@ -38,7 +37,7 @@ def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     torch_device = device_named(device)
     model = load_run(experiment.model(run), torch_device, corpus)
-    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
+    settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     with processes(torch_device) as group:
         tests = group.share(list(corpus.tests))
         rows = {

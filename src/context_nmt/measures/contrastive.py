@@ -35,10 +35,9 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
             write_rows(experiment.contrastive(run), run, [])
         return
     from context_nmt.decoding.forced_scoring import score_pairs  # imports PyTorch, which takes two seconds
-    from context_nmt.decoding.workers import usable
+    from context_nmt.decoding.in_batches import usable
     from context_nmt.models.checkpoints import load_run
-    from context_nmt.models.devices import device_named
-    from context_nmt.models.processes import processes
+    from context_nmt.models.devices import device_named, processes
 
     results = {}
     torch_device = device_named(device)

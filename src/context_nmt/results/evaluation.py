@@ -11,7 +11,7 @@ from context_nmt.measures.scores import read_test, score_rows
 from context_nmt.measures.sizes import size_rows
 from context_nmt.progress import Progress
 from context_nmt.results.significance import compare
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.run_layout import run_name
 

@@ -17,8 +17,7 @@ from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import END
-from context_nmt.decoding.in_batches import ALONE, Lengths, check_positions, evaluating, in_batches
-from context_nmt.decoding.workers import usable
+from context_nmt.decoding.in_batches import SINGLE_PROCESS, Lengths, check_positions, evaluating, in_batches, usable
 from context_nmt.files import read_json
 from context_nmt.measures.probes.classifiers import Examples, accuracy, train_sentence_probe
 from context_nmt.measures.probes.tasks import GROUPS, SPLITS, Task, find_tasks, read_task
@@ -27,7 +26,7 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
 from context_nmt.progress import Progress, tracked
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
@@ -137,5 +136,5 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
     with evaluating(model):
-        states = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=ALONE)
+        states = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=SINGLE_PROCESS)
     return torch.from_numpy(np.stack([states[number] for number in range(len(lengths))]))

@@ -30,7 +30,7 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import WordClassifierSettings
 from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Pairs
