@@ -13,14 +13,12 @@ from measured import add_flat, by_name, read_flat
 from shown import tables
 
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.discourse import cohesion
-from context_nmt.measures.discourse.aligning import WordAligner
-from context_nmt.measures.discourse.coherence import Coherence
-from context_nmt.measures.discourse.cohesion import Cohesion, ContentWords, find_wordnet
-from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures import discourse as cohesion
+from context_nmt.measures.discourse import Coherence, Cohesion, ContentWords, DocumentScorer, find_wordnet
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
+from context_nmt.measures.word_alignment import WordAligner
 from context_nmt.report.formats import write_page
 from context_nmt.report.pages import documents_page
 from context_nmt.report.tables import DASH

@@ -37,8 +37,8 @@ from context_nmt.explorer.page import (
 )
 from context_nmt.explorer.passages import PassageQuery, find, selected, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
-from context_nmt.measures.attention.recording import recording
 from context_nmt.measures.contrastive import contrast_run
+from context_nmt.measures.recording import recording
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import Filling, TrainingPlan

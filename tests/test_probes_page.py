@@ -5,7 +5,7 @@ from made_up_experiment import evaluate_all, make_experiment
 from measured import assert_golden, write_flat
 from shown import tables, texts
 
-from context_nmt.measures.probes.sentences import summary
+from context_nmt.measures.sentence_probes import summary
 from context_nmt.report.probes import probes_page
 from context_nmt.report.tables import DASH
 from context_nmt.report.writing import write_tables

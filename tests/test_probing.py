@@ -14,11 +14,14 @@ from tiny_training import RUN, make_experiment
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.measures import sentence_probes as sentences
+from context_nmt.measures import word_probes as words
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import TaggedWord, Tags
-from context_nmt.measures.probes import classifiers, sentences, words
-from context_nmt.measures.probes.classifiers import Examples, train_sentence_probe
-from context_nmt.measures.probes.sentences import (
+from context_nmt.measures.probing_tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
+from context_nmt.measures.rows import read_rows
+from context_nmt.measures.sentence_probes import (
+    Examples,
     RunText,
     group_means,
     mean_states,
@@ -26,11 +29,18 @@ from context_nmt.measures.probes.sentences import (
     probe_task,
     split_features,
     summary,
+    train_sentence_probe,
 )
-from context_nmt.measures.probes.states import STACKS, cosines, read_layers
-from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
-from context_nmt.measures.probes.words import WordProbes, frequency_bins, probe_words, word_class, words_of_units
-from context_nmt.measures.rows import read_rows
+from context_nmt.measures.word_probes import (
+    STACKS,
+    WordProbes,
+    cosines,
+    frequency_bins,
+    probe_words,
+    read_layers,
+    word_class,
+    words_of_units,
+)
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
@@ -84,7 +94,7 @@ def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch)
         weights.append(probe.classifier[0].weight.clone())
         return next(reached)
 
-    monkeypatch.setattr(classifiers, "accuracy", scripted)
+    monkeypatch.setattr(sentences, "accuracy", scripted)
     settings = SentenceClassifierSettings(patience=2)
     trained = train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
     assert len(weights) == 4
@@ -237,7 +247,7 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
 
 def test_adam_of_lexical_probes_is_the_one_of_the_settings():
     settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
-    (group,) = classifiers.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    (group,) = words.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
     assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from context_nmt.__main__ import main
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.discourse.word_accuracy import (
+from context_nmt.measures.word_accuracy import (
     Words,
     listed,
     read_alignments,

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from context_nmt.measures.probes.tasks import GROUPS, TASKS
+from context_nmt.measures.probing_tasks import GROUPS, TASKS
 from context_nmt.measures.rows import CHANCE, Measure
 from context_nmt.report.pages import Page, Section, heading, introduction, rows_of
 from context_nmt.report.panels import corpus_name, label_axes, label_rows, legend, panels_of, style

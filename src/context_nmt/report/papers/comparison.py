@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from context_nmt.measures.probes.tasks import UNIT_METRICS
+from context_nmt.measures.probing_tasks import UNIT_METRICS
 from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.papers.all_systems import SPEED
 from context_nmt.report.papers.published import (
