@@ -1,6 +1,5 @@
 """The benchmark of mask-predict: what takes part and what is reported; its speeds here are made up."""
 
-import sys
 from dataclasses import asdict
 
 import pytest
@@ -11,7 +10,6 @@ from tiny_training import digits, make_experiment
 from benchmarks import iterations, page
 from benchmarks.iterations import systems_of
 from benchmarks.rounds import CORES, Measured
-from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain, write_tokens
 from context_nmt.decoding.decoding_run import decode_run
@@ -173,18 +171,6 @@ def test_systems_are_the_teacher_and_its_first_students_unless_others_are_given(
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, r"--teacher is missing; .*params\.yaml: train\.teachers names none"),
-        ({"teacher": "plain"}, r"--masked is missing; .*params\.yaml: train\.distilled names no masked variant"),
-    ],
-)
-def test_without_students_the_systems_have_to_be_given(tmp_path, given, message):
-    with pytest.raises(UserError, match=message):
-        systems_of(make_experiment(tmp_path / "alone"), **given)
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"masked": "other"}, r"--masked is 'other'; .*params\.yaml has gated, masked, plain"),
@@ -192,20 +178,15 @@ def test_without_students_the_systems_have_to_be_given(tmp_path, given, message)
         ({"beside": "plain"}, r"--beside is 'plain', whose model\.kind is autoregressive"),
         ({"test": "train"}, r"--test is 'train'; .*params\.yaml has valid"),
         ({"seed": 2}, r"runs/models/plain-2: not there; run `make repro NAME=.*` first"),
+        ({"alone": {}}, r"--teacher is missing; .*params\.yaml: train\.teachers names none"),
+        (
+            {"alone": {"teacher": "plain"}},
+            r"--masked is missing; .*params\.yaml: train\.distilled names no masked variant",
+        ),
     ],
 )
-def test_what_is_asked_for_in_vain_is_named(experiment, options, message):
+def test_what_is_asked_for_in_vain_is_named(experiment, tmp_path, options, message):
+    """`alone`: an experiment without students."""
+    folder = make_experiment(tmp_path / "alone") if "alone" in options else experiment
     with pytest.raises(UserError, match=message):
-        systems_of(experiment, **options)
-
-
-def test_systems_that_are_not_trained_are_one_line(tmp_path, monkeypatch, capsys):
-    make_experiment(tmp_path)
-    given = ["iterations", "--experiment", str(tmp_path), "--teacher", "plain", "--masked", "plain"]
-    monkeypatch.setattr(sys, "argv", given)
-    with pytest.raises(SystemExit, match="1"):
-        run(iterations.main)
-    told = capsys.readouterr().err
-    assert told.startswith("error: ")
-    assert "runs/models/plain-1: not there" in told
-    assert told.count("\n") == 1
+        systems_of(folder, **options.get("alone", options))
