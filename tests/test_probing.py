@@ -14,8 +14,7 @@ from tiny_training import RUN, make_experiment
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.files import UserError, read_lines, write_lines
-from context_nmt.measures import sentence_probes as sentences
-from context_nmt.measures import word_probes as words
+from context_nmt.measures import sentence_probes, word_probes
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import TaggedWord, Tags
 from context_nmt.measures.probing_tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
@@ -94,7 +93,7 @@ def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch)
         weights.append(probe.classifier[0].weight.clone())
         return next(reached)
 
-    monkeypatch.setattr(sentences, "accuracy", scripted)
+    monkeypatch.setattr(sentence_probes, "accuracy", scripted)
     settings = SentenceClassifierSettings(patience=2)
     trained = train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
     assert len(weights) == 4
@@ -184,7 +183,7 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch)
     experiment = probing_experiment(tmp_path, sentences=["plain"], tasks="tasks", sentence_classifier={"seeds": [1, 2]})
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
-    monkeypatch.setattr(sentences, "TextChain", SplitAtSpaces)
+    monkeypatch.setattr(sentence_probes, "TextChain", SplitAtSpaces)
     task, model = read_task(tasks / "sentence_length.txt"), load_run(experiment.model(RUN), torch.device("cpu"))
     text = RunText(experiment.model(RUN) / "text")
     examples = split_features(model, text, task)
@@ -215,9 +214,12 @@ def model_for(corpus, **settings):
     return small_model(vocabulary=len(corpus.target_vocabulary), **settings).float()
 
 
+EMBEDDINGS_FOUND = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
+
+
 def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
-    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
-    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
+    probes = WordProbes(model_for(corpus, width=32), corpus, EMBEDDINGS_FOUND)
+    found = flat(probes.rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
     assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
@@ -226,7 +228,7 @@ def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
 
 
 def test_lexical_probes_learn_from_a_sample_of_the_text(corpus):
-    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=24, training_sentences=100)
+    settings = replace(EMBEDDINGS_FOUND, epochs=24, training_sentences=100)
     found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
 
@@ -239,7 +241,7 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
         return {stack: replace(one, states=tuple(map(torch.ones_like, one.states))) for stack, one in layers.items()}
 
     model = model_for(corpus)
-    monkeypatch.setattr(words, "read_layers", blind)
+    monkeypatch.setattr(word_probes, "read_layers", blind)
     probes = WordProbes(model, corpus, WordClassifierSettings(epochs=1))
     layers = blind(model, pairs_for(model, corpus, "valid", None), np.arange(40))
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
@@ -247,7 +249,7 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
 
 def test_adam_of_lexical_probes_is_the_one_of_the_settings():
     settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
-    (group,) = words.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
     assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
 
 
@@ -324,7 +326,7 @@ def test_a_word_is_found_if_one_of_its_units_is(corpus, monkeypatch):
     probes = WordProbes(model_for(corpus), corpus, WordClassifierSettings(epochs=1))
     lengths = [len(line) for line in corpus.parallel("valid")[0]]
     known = [[TaggedWord(0, 2, "NN"), TaggedWord(2, length, "IN")] if length > 2 else [] for length in lengths]
-    monkeypatch.setattr(words, "words_of_units", lambda *_: known)
+    monkeypatch.setattr(word_probes, "words_of_units", lambda *_: known)
     batches = []
 
     def right(stack, layers):
