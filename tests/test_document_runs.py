@@ -13,7 +13,7 @@ from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_lines, write_json
-from context_nmt.measures.attention import recording
+from context_nmt.measures import recording
 from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run, load_run
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import TrainingPlan

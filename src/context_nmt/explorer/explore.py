@@ -19,8 +19,8 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import attention
 from context_nmt.explorer.attention import MASK_TEXT, Vocabularies
 from context_nmt.explorer.page import Candidate, Explored, Run, Sentence, Side, Translated
-from context_nmt.measures.attention.recording import recording
-from context_nmt.measures.discourse.word_accuracy import PRONOUNS
+from context_nmt.measures.recording import recording
+from context_nmt.measures.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.masked import MaskedLanguageModel
