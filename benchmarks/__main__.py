@@ -8,7 +8,7 @@ from benchmarks.text import bpe, tokenize
 from benchmarks.training import side_by_side, training
 from context_nmt.command_line import run
 from context_nmt.progress import say
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 
 def main(rounds: Rounds = ROUNDS) -> None:

@@ -13,8 +13,8 @@ from benchmarks.report import Part, part_command
 from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
 from benchmarks.setting import EXPERIMENT, corpus
 from context_nmt.corpus.vocabulary import join_units
+from context_nmt.decoding.in_batches import usable
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.decoding.workers import usable
 from context_nmt.files import read_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.models.checkpoints import load_run

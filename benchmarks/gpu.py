@@ -35,11 +35,11 @@ from context_nmt.models.plans import ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan
 from context_nmt.progress import say
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.model import ScheduleSettings
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import RunLayout, run_name
-from context_nmt.settings.training import ScheduleSettings
 from context_nmt.training.batches import Pairs, ahead
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 
 Item = TypeVar("Item")
@@ -125,7 +125,7 @@ def training(setting: Setting) -> dict[str, Any]:
     described, speed = describe(updater.plan.model, **setting.sizes), done / seconds
     return {
         "parameters": described["parameters"],
-        "precision": updater.precision,
+        "precision": updater.objective.precision,
         "compiled": setting.compiled,
         "batch_tokens": settings.batch_tokens,
         "updates": updates,

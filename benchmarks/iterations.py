@@ -23,10 +23,10 @@ from context_nmt.files import UserError, read_parallel
 from context_nmt.measures.bleu import Score, score_sacrebleu
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.pipeline.planning import plan
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import tokenizer_of
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +64,7 @@ class Systems:
 
     def search(self, system: str) -> DecodingSettings:
         """Return the search settings of a system's plan, for the best hypothesis only."""
-        return dataclasses.replace(read_settings(DecodingSettings, self.folder(system) / "decoding.json"), n_best=1)
+        return dataclasses.replace(read_plan(DecodingSettings, self.folder(system) / "decoding.json"), n_best=1)
 
 
 def systems_of(experiment: Experiment) -> Systems:

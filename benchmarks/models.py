@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.setting import EXPERIMENT, corpus, prepared
-from context_nmt.corpus.previous import document_batches
+from context_nmt.corpus.batching import document_batches
 from context_nmt.models.averaging import average_run
 from context_nmt.models.devices import resolved
 from context_nmt.models.model import Model
@@ -14,7 +14,7 @@ from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.progress import say
 from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Batch, Pairs
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 RUN = "transformer", 1  # variant and seed of the model used for decoding
 DOCUMENT = 10  # sentences per document; the text has no documents, and its content does not affect the cost

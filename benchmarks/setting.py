@@ -10,7 +10,7 @@ from context_nmt.corpus.fetching import data_mirror
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.progress import say
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 PARAMETERS = Path(__file__).with_name("params.yaml")
 ROOT = PARAMETERS.parents[1]

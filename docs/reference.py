@@ -23,10 +23,8 @@ from context_nmt import mechanisms  # noqa: E402
 from context_nmt.code_closure import stages  # noqa: E402
 from context_nmt.command_line import application  # noqa: E402
 from context_nmt.commands import app  # noqa: E402
-from context_nmt.settings import SYMBOLS  # noqa: E402
 from context_nmt.settings.miniature import MiniatureSettings  # noqa: E402
-from context_nmt.settings.parameters import ExperimentSettings  # noqa: E402
-from context_nmt.settings.variants import VariantSettings  # noqa: E402
+from context_nmt.settings.parameters import ExperimentSettings, VariantSettings  # noqa: E402
 
 KEYS = """\
 # Keys of params.yaml
@@ -41,6 +39,7 @@ COMMANDS = """\
 
 `context-nmt` is for people, `python stages NAME` is what `dvc.yaml` calls. `--help` prints the same texts.
 """
+SYMBOLS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 NAMES = {int: "integer", float: "number", str: "string", bool: "`true`, `false`", Any: "value", NoneType: "`null`"}
 WHOLE = 200  # characters of the first sentence of a help, which Typer would cut off
 EXAMPLE = re.compile(r"\{.*?\}")  # in a comment; outside code, Markdown would take it for attributes
@@ -107,7 +106,7 @@ def allowed(hint, plural=""):
     """Say in words which values a type has; `plural` is "s" for several values."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return f"{allowed(arguments[0], plural)} {within(getattr(arguments[1], 'limits', {}), arguments[0])}".rstrip()
+        return f"{allowed(arguments[0], plural)} {within(arguments[1], arguments[0])}".rstrip()
     if origin is Literal:
         return ", ".join(f"`{str(one).lower() if isinstance(one, bool) else one}`" for one in arguments)
     if origin in (Union, UnionType):
@@ -120,8 +119,9 @@ def allowed(hint, plural=""):
     return f"section{plural}" if dataclasses.is_dataclass(hint) else NAMES.get(hint, f"`{hint}`") + plural
 
 
-def within(limits, kind):
+def within(field, kind):
     """Say between which numbers a value is."""
+    limits = {name: most for limit in field.metadata for name, most in dataclasses.asdict(limit).items()}
     if kind is int and "lt" in limits:
         limits = {name: most for name, most in limits.items() if name != "lt"} | {"le": limits["lt"] - 1}
     if set(limits) == {"ge", "le"}:

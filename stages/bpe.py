@@ -3,7 +3,7 @@
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.run_layout import RunLayout
 from context_nmt.settings.text import UnitPlan
 

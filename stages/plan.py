@@ -2,7 +2,7 @@
 
 from context_nmt.command_line import run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 
 def main() -> None:

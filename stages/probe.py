@@ -7,8 +7,8 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.probes.sentences import probe_sentences
-from context_nmt.measures.probes.words import probe_words
+from context_nmt.measures.sentence_probes import probe_sentences
+from context_nmt.measures.word_probes import probe_words
 
 
 class Probe(StrEnum):

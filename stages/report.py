@@ -7,7 +7,7 @@ import typer
 from context_nmt.command_line import run
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.out_of_date import old_results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 
 def main(

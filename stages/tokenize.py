@@ -5,7 +5,7 @@ from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.measures.ceilings import check_ceilings
 from context_nmt.measures.scored_text import TextFolder
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 
 

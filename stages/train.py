@@ -6,7 +6,7 @@ import typer
 
 from context_nmt.command_line import run
 from context_nmt.settings.run_layout import RunLayout
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 
 def main(

@@ -37,7 +37,7 @@ from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.mechanisms import Mechanism
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.transformer.attention import LayerContext, Place
 

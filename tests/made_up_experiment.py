@@ -12,7 +12,7 @@ from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.results.evaluation import evaluate_variant
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]

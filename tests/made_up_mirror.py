@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from context_nmt.corpus.catalogue import SKIPPED, CorpusEntry, names_in, read_catalogue
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 
 LINES, FEW = 200, 12  # of training sets and of all others
 DOCUMENT = 5  # sentences

@@ -16,11 +16,9 @@ from torch import nn
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, BYTES, END, SPECIALS, Vocabulary
 from context_nmt.decoding import masked_search
-from context_nmt.measures.attention.divergence import divergence, jensen_shannon
-from context_nmt.measures.attention.gates import gates
-from context_nmt.measures.attention.locality import locality
-from context_nmt.measures.attention.recording import Analysed, attentions
+from context_nmt.measures.attention import attention_measures, jensen_shannon
 from context_nmt.measures.parts_of_speech import TaggedWord, tagged_words
+from context_nmt.measures.recording import Analysed, attentions
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.attention import Shows
@@ -57,6 +55,11 @@ def analysed(corpus):
 
     with torch.no_grad():
         yield make
+
+
+def measured(analysed, *prefixes, **tagged):
+    """The measures whose names begin like this."""
+    return {name: one for name, one in flat(attention_measures(analysed, tagged)).items() if name.startswith(prefixes)}
 
 
 def sentences_of(corpus):
@@ -105,13 +108,14 @@ def slow_locality(analysed, run):
 
 
 def test_locality_of_an_autoregressive_model_is_read_on_the_reference(analysed):
+    """Plain attention has neither divergence nor gates."""
     plain = analysed()
-    assert flat(locality(plain)) == pytest.approx(slow_locality(plain, plain.model), abs=1e-6)
+    assert measured(plain, "") == pytest.approx(slow_locality(plain, plain.model), abs=1e-6)
 
 
 def test_locality_of_a_masked_model_is_that_of_its_last_iteration(analysed):
     masked = analysed(GATED, **MASKED)
-    found = flat(locality(masked))
+    found = measured(masked, "loca")
 
     def run(ids, _):
         lengths = masked_search.best_lengths(masked.model, ids, SETTINGS)
@@ -126,7 +130,7 @@ def test_the_local_share_is_one_less_the_gate(analysed):
     for number, layer in enumerate(gated.model.decoder.layers, start=1):
         layer.cross_attention.gate[0].weight.zero_()
         layer.cross_attention.gate[0].bias.fill_(math.log(number))  # 1/2, 2/3
-    found = flat(locality(gated))
+    found = measured(gated, "local_share")
     assert [found["local_share_1"], found["local_share_2"]] == pytest.approx([1 / 2, 1 / 3], abs=1e-6)
 
 
@@ -147,9 +151,9 @@ class Opaque(nn.Module):
 def test_an_attention_that_does_not_show_one_map_has_no_locality(analysed, times):
     """The first layer is as ever; there is no mean over layers where one is missing."""
     plain = analysed()
-    before = flat(locality(plain))
+    before = measured(plain, "")
     plain.model.decoder.layers[1].cross_attention = Opaque(times)
-    found = flat(locality(plain))
+    found = measured(plain, "")
     first = ("locality_entropy_1", "locality_entropy_of_mean_map_1")
     assert {name: found[name] for name in first} == {name: before[name] for name in first}
     assert set(found) == (set(before) if times == 1 else set(first))
@@ -187,12 +191,12 @@ def test_the_divergence_of_two_units_equals_a_slow_one(analysed):
         layers = [slow_divergences(dual, layer, dual.model) for layer in getattr(dual.model, place).layers]
         for measure, values in zip(DIVERGENCES, zip(*layers, strict=True), strict=True):
             expected |= by_layer(f"{measure}_{place}", values)
-    assert flat(divergence(dual)) == pytest.approx(expected, abs=1e-6)  # as it is rounded
+    assert measured(dual, *DIVERGENCES) == pytest.approx(expected, abs=1e-6)  # as it is rounded
 
 
 def test_the_length_before_a_masked_model_s_source_is_no_query(analysed):
     masked = analysed(filled("dual_context", SELF[0], kernel_size=3), **MASKED)
-    found, model = flat(divergence(masked)), masked.model
+    found, model = measured(masked, *DIVERGENCES), masked.model
     expected = slow_divergences(masked, model.encoder.layers[1], lambda source, _: model.encode(source), first=1)
     assert [found[f"{name}_encoder_2"] for name in DIVERGENCES] == pytest.approx(expected, abs=1e-6)
 
@@ -216,13 +220,10 @@ def test_the_divergence_is_that_of_the_definition_and_bounded(one, other):
 
 
 def test_the_mean_divergence_is_over_the_layers_that_have_two_units(analysed):
-    found = flat(divergence(analysed({SELF[0]: (Filling(mechanism="multi_head_attention"), DUAL[SELF[0]][1])})))
+    one_layer = {SELF[0]: (Filling(mechanism="multi_head_attention"), DUAL[SELF[0]][1])}
+    found = measured(analysed(one_layer), *DIVERGENCES)
     assert set(found) == {f"{name}_encoder{end}" for name in DIVERGENCES for end in ("", "_2")}
     assert found["divergence_encoder"] == found["divergence_encoder_2"]
-
-
-def test_plain_attention_has_no_divergence_and_no_gates(analysed):
-    assert list(divergence(analysed())) == list(gates(analysed(), {})) == []
 
 
 def opened(module, inputs, _):
@@ -245,7 +246,7 @@ def test_gates_of_queries_and_keys_are_the_lambdas_of_the_equation(analysed):
                 for ids in sentences_of(context.corpus):
                     context.model(*ids)
             expected |= by_layer(f"gate_{place}_{side}", [fmean(map(fmean, calls)) for calls in kept])
-    assert flat(gates(context, {})) == pytest.approx(expected, abs=1e-6)
+    assert measured(context, "gate") == pytest.approx(expected, abs=1e-6)
 
 
 def test_gates_of_shortcuts_are_r_of_keys_and_values(analysed):
@@ -264,7 +265,7 @@ def test_gates_of_shortcuts_are_r_of_keys_and_values(analysed):
             module.mixed.bias.fill_(math.log(1 + number))
             expected.setdefault(f"gate_{attention.place}_{side}", []).append(1 - 1 / (2 + number))
     expected = {name: share for metric, shares in expected.items() for name, share in by_layer(metric, shares).items()}
-    assert flat(gates(shortcuts, {})) == pytest.approx(expected, abs=1e-6)
+    assert measured(shortcuts, "gate") == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(analysed):
@@ -285,7 +286,7 @@ def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(analysed)
         if number % 2:
             nouns.append(fmean(value for (layer,) in keys for value in layer[: lengths[number]]))
         verbs += map(fmean, zip(*(layer[1:] for (layer,) in queries), strict=True))
-    found = {name: value for name, value in flat(gates(context, tagged)).items() if name[-1].isupper()}
+    found = {name: value for name, value in measured(context, "gate", **tagged).items() if name[-1].isupper()}
     assert set(found) == {
         *(f"gate_encoder_{side}_NOUN" for side in ("query", "key")),
         *(f"gate_decoder_{side}_VERB" for side in ("query", "key")),
@@ -294,39 +295,37 @@ def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(analysed)
     assert found["gate_decoder_query_VERB"] == pytest.approx(fmean(verbs), abs=1e-6)
 
 
-def test_what_a_masked_model_translates_has_no_tags_of_the_reference(analysed):
-    masked = analysed(SHORTCUTS, **MASKED)
-    tagged = dict.fromkeys(("source", "target"), [[TaggedWord(0, 1, "NOUN")]] * 40)
-    assert {name for name in flat(gates(masked, tagged)) if name.endswith("NOUN")} == {
-        f"gate_{place}_{side}_NOUN" for place in ("encoder", "cross") for side in ("key", "value")
-    }
-
-
 def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(analysed):
+    """What it translates has no tags of the reference."""
     masked = analysed(CONTEXT, **MASKED)
-    found = flat(gates(masked, {"source": [[TaggedWord(0, 1, "NOUN")]] * 40}))
+    found = measured(masked, "gate", **dict.fromkeys(("source", "target"), [[TaggedWord(0, 1, "NOUN")]] * 40))
+    tagged = {name for name in found if name.endswith("NOUN")}
+    assert tagged == {"gate_encoder_key_NOUN", "gate_encoder_query_NOUN"}
     means, first = [], []
     for ids, _ in sentences_of(masked.corpus):
         with watched(*(layer.self_attention.key for layer in masked.model.encoder.layers), keep=opened) as kept:
             masked.model.encode(ids)
         layers = [calls[0] for calls in kept]
-        assert {len(values) for values in layers} == {1 + ids.size(1)}
         means.append(fmean(layers[0][1:]))
         first.append(fmean(values[1] for values in layers))
     assert found["gate_encoder_key_1"] == pytest.approx(fmean(means), abs=1e-6)
     assert found["gate_encoder_key_NOUN"] == pytest.approx(fmean(first), abs=1e-6)
 
 
-def test_units_are_put_together_to_tagged_words():
-    bpe = Vocabulary(SPECIALS)
-    found = tagged_words(bpe, ["a", "b@@", "c@@", "d", "."], ["a", "bcd", "."], ["DT", "NN", "."])
-    assert found == [(0, 1, "DT"), (1, 4, "NN"), (4, 5, ".")]
-    assert tagged_words(bpe, ["a", "b"], ["a"], ["DT"]) == tagged_words(bpe, [], [], []) == []
+PIECES = ["▁don", "'", "t", "▁s", "<0xC3>", "<0xA4>", "h", "▁", "a.!"]
 
 
-def test_pieces_are_put_together_to_tagged_tokens():
-    pieces = Vocabulary((*SPECIALS, *BYTES))
-    units, tokens = ["▁don", "'", "t", "▁s", "<0xC3>", "<0xA4>", "h", "▁", "a.!"], ["don", "'t", "säh", "a", ".", "!"]
-    found = tagged_words(pieces, units, tokens, ["VB", "RB", "VV", "DT", ".", "."])
-    assert found == [(0, 1, "VB"), (1, 3, "RB"), (3, 7, "VV"), (7, 9, "DT")]  # the last piece begins in "a"
-    assert tagged_words(pieces, units, [*tokens, "b"], ["X"] * 7) == tagged_words(pieces, [], [], []) == []
+@pytest.mark.parametrize(
+    ("units", "tokens", "tags", "expected"),
+    [
+        (["a", "b@@", "c@@", "d", "."], "a bcd .", "DT NN .", [(0, 1, "DT"), (1, 4, "NN"), (4, 5, ".")]),
+        (["a", "b"], "a", "DT", []),
+        ([], "", "", []),
+        # the last piece begins in "a"
+        (PIECES, "don 't säh a . !", "VB RB VV DT . .", [(0, 1, "VB"), (1, 3, "RB"), (3, 7, "VV"), (7, 9, "DT")]),
+        (PIECES, "don 't säh a . ! b", "X X X X X X X", []),
+    ],
+)
+def test_units_are_put_together_to_tagged_words(units, tokens, tags, expected):
+    vocabulary = Vocabulary((*SPECIALS, *BYTES) if units is PIECES else SPECIALS)
+    assert tagged_words(vocabulary, units, tokens.split(), tags.split()) == expected

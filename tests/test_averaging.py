@@ -9,7 +9,7 @@ from tiny_training import train
 from context_nmt.files import UserError, read_json
 from context_nmt.models import checkpoints
 from context_nmt.models.averaging import average, average_run
-from context_nmt.settings.training import AveragingSettings
+from context_nmt.settings.model import AveragingSettings
 
 LOSSES = {100: 3.0, 200: 1.0, 300: 2.0, 1000: 1.0, 20_000_000: 4.0}  # by update
 BLEU = {100: 5.0, 200: 9.0, 300: 9.5, 1000: 7.0, 20_000_000: 1.0}

@@ -29,7 +29,7 @@ from context_nmt.models.building import build
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.training.updating import Updater
 
 ROOT = Path(__file__).parents[1]

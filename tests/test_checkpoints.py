@@ -90,7 +90,7 @@ def test_a_file_of_another_program_or_version_is_named(tmp_path):
     metadata["plan"]["model"]["colour"] = "red"
     checkpoints.save(path, weights, metadata)
     named = raises(checkpoints.load_run, tmp_path, CPU)
-    assert re.match(rf"{re.escape(str(path))}: not the plan of a model \(.*'colour'.*\)", named)
+    assert re.match(rf"{re.escape(str(path))}: not the plan of a model \(.*colour: unknown key.*\)", named)
     for foreign in (None, {"format": "pt"}, {"json": "{"}):
         save_file({"weight": torch.zeros(2)}, path, metadata=foreign)
         assert raises(checkpoints.load_run, tmp_path, CPU).startswith(f"{path}: not a checkpoint")
@@ -99,9 +99,9 @@ def test_a_file_of_another_program_or_version_is_named(tmp_path):
 def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
     weights = checkpoints.weights_of(make_model())
     path = tmp_path / "file"
-    named = raises(checkpoints.fill, make_model(encoder_layers=1, attention_bias=True), weights, path)
+    named = raises(checkpoints.load_weights, make_model(encoder_layers=1, attention_bias=True), weights, path)
     assert re.fullmatch(re.escape(f"{path}: another model; only one of the two has ") + r"\S+\.bias", named)
-    shaped = raises(checkpoints.fill, make_model(feed_forward_width=16), weights, path)
+    shaped = raises(checkpoints.load_weights, make_model(feed_forward_width=16), weights, path)
     assert re.fullmatch(
         re.escape(f"{path}: ") + r"\S+ has shape \(12(, 8)?,?\), the model needs \(16(, 8)?,?\)", shaped
     )
@@ -109,7 +109,7 @@ def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
 
 def test_filling_copies_and_does_not_share(tmp_path):
     model, weights = make_model(seed=1), {**checkpoints.weights_of(make_model(seed=2))}
-    checkpoints.fill(model, weights, tmp_path)
+    checkpoints.load_weights(model, weights, tmp_path)
     own = checkpoints.weights_of(model)
     assert all(torch.equal(own[name], weights[name]) for name in weights)
     assert all(own[name].data_ptr() != weights[name].data_ptr() for name in weights)

@@ -43,7 +43,7 @@ from context_nmt.report.papers.verdicts import (
 from context_nmt.report.pictures import draw_claims
 from context_nmt.results.reading import read_all
 from context_nmt.results.speeds import Speeds, architecture
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 pytestmark = pytest.mark.slow
 

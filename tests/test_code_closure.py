@@ -1,5 +1,6 @@
 """What counts as the code of a stage: all that it can import, and nothing that changes no result."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -7,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from context_nmt.code_closure import check_code, closure, named_digest, old_code_files, write_code_files
+from context_nmt.code_closure import (
+    PRESENTING,
+    check_code,
+    closure,
+    named_digest,
+    old_code_files,
+    stage_closure,
+    write_code_files,
+)
 from context_nmt.files import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -101,8 +110,76 @@ def test_a_change_is_noted_for_the_stages_whose_results_it_can_change(project, n
     assert {stage for stage in before if before[stage] != after[stage]} == concerned
 
 
+COMPUTING = ("tokenize", "bpe", "train", "average", "decode", "distill")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "concerned"),
+    [
+        ("src/context_nmt/progress.py", "so far", "until now", set()),
+        ("src/context_nmt/training/reporting.py", "train loss", "loss", set()),
+        ("src/context_nmt/command_line.py", "interrupted", "stopped", set()),
+        ("src/context_nmt/models/averaging.py", "no checkpoints to average", "there are none", set()),
+        ("stages/train.py", "Also write the curve for TensorBoard.", "Write a curve.", set()),
+        ("stages/train.py", "device=device, distilled", 'device="cpu", distilled', {"train"}),
+        ("src/context_nmt/training/trainer.py", "fp32 would be faster here", "slow", set()),
+        ("src/context_nmt/models/averaging.py", "len(chosen)).to", "len(chosen) + 0).to", {"average"}),
+        ("src/context_nmt/training/updating.py", "progress**-0.5)", "progress**-0.25)", {"train"}),
+    ],
+)
+def test_words_for_users_concern_no_stage_that_computes(tmp_path, name, old, new, concerned):
+    path = ROOT / name
+    changed = tmp_path / name
+    changed.parent.mkdir(parents=True)
+    assert old in path.read_text()
+    changed.write_text(path.read_text().replace(old, new))
+    is_other = closure(tmp_path, changed).get(name) != closure(ROOT, path).get(name)
+    assert {stage for stage in COMPUTING if is_other and name in stage_closure(ROOT, stage)} == concerned
+
+
+# What the other modules take from those that only present, and what they get from it.
+PRESENTED = {
+    "say": {"None"},
+    "run": {"None"},
+    "tracked": {"Iterator[Item]"},  # the items that it was given
+    "Progress": {"None", "Self"},
+    "Reporter": {"None"},
+    "Unfinished": set(),  # an error
+    "noticing": {"Iterator[list[int]]"},  # signals
+    "digest_of_module": {"str"},  # names a scratch folder
+}
+
+
+def test_nothing_that_computes_can_hide_among_the_modules_that_present():
+    """They import only the standard library, rich, typer and files, and give values only to those who present, too."""
+    parsed = {name: ast.parse((ROOT / "src/context_nmt" / name).read_text()) for name in PRESENTING}
+    modules = {f"context_nmt.{name.removesuffix('.py').replace('/', '.')}": name for name in PRESENTING}
+    defined, taken = {}, set()
+    for tree in parsed.values():
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            allowed = {*sys.stdlib_module_names, "rich", "typer"}
+            known = {*modules, "context_nmt.files", "torch.utils.tensorboard"}
+            assert all(name.split(".")[0] in allowed or name in known for name in names)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                functions = [node] if isinstance(node, ast.FunctionDef) else node.body
+                defined[node.name] = {
+                    ast.unparse(one.returns)
+                    for one in functions
+                    if isinstance(one, ast.FunctionDef) and (one is node or not one.name.startswith("_"))
+                }
+    for path in {path for stage in COMPUTING for path in stage_closure(ROOT, stage) if path.endswith(".py")}:
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module in modules:
+                taken |= {alias.name for alias in node.names}
+    assert taken <= PRESENTED.keys()
+    assert all(defined[name] <= PRESENTED[name] | {"None", "Self"} for name in taken)
+
+
 def test_paths_of_results_concern_no_stage_that_makes_a_model_or_translations():
-    for stage in ("tokenize", "bpe", "train", "average", "decode", "distill"):
+    for stage in COMPUTING:
         assert "src/context_nmt/settings/layout.py" not in closure(ROOT, ROOT / f"stages/{stage}.py")
 
 

@@ -7,17 +7,17 @@ from small_models import small_model, small_plan
 from test_document_model import CONCATENATION, DOCUMENTS, texts
 from tiny_training import make_experiment, save_run
 
+from context_nmt.corpus.batching import BREAK, sentences_before
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import BREAK, sentences_before
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
-from context_nmt.measures.attention.gates import gates
-from context_nmt.measures.attention.recording import Analysed, recorded
+from context_nmt.measures.attention import attention_measures
+from context_nmt.measures.recording import Analysed, recorded
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, start_from
+from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.results.speeds import Speeds, architecture
@@ -177,12 +177,12 @@ def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
     joining = small_plan(**KINDS["2-to-2"])
     assert ModelPlan.from_dict(joining.to_dict()) == joining
     model = build(joining, source_vocabulary=size, target_vocabulary=size)
-    start_from(model, joining, tmp_path / RUN_WEIGHTS, corpus)
+    initialise_from_run(model, joining, tmp_path / RUN_WEIGHTS, corpus)
     for name, values in plain.named_parameters():
         assert torch.equal(values, dict(model.named_parameters())[name])
     wrong = small_plan(**KINDS["2-to-2"], norm="post")
     with pytest.raises(UserError, match=r"model\.norm pre; the variant that starts from it has post"):
-        start_from(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
+        initialise_from_run(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
 
 
 def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more():
@@ -206,7 +206,7 @@ def test_in_analyses_a_sentence_is_alone(corpus):
     slots = {"encoder_self_attention": (Filling(mechanism="context_aware_self_attention"),) * 2}
     model = small_model(slots, vocabulary=len(corpus.source_vocabulary), **KINDS["2-to-1"]).float()
     analysed = Analysed(model, corpus, "valid", DecodingSettings())
-    assert list(gates(analysed, {}))
+    assert list(attention_measures(analysed, {}))
     lengths = corpus.side("valid", "xx").lengths
     for batch in recorded(analysed, ["encoder.final_norm"]):
         assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()

@@ -21,8 +21,8 @@ from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.model import LayerSlot
+from context_nmt.settings.parameters import Experiment
 
 pytestmark = pytest.mark.slow
 

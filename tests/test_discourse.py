@@ -13,20 +13,18 @@ from measured import add_flat, by_name, read_flat
 from shown import tables
 
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.discourse import cohesion
-from context_nmt.measures.discourse.aligning import WordAligner
-from context_nmt.measures.discourse.coherence import Coherence
-from context_nmt.measures.discourse.cohesion import Cohesion, ContentWords, find_wordnet
-from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures import discourse
+from context_nmt.measures.discourse import Coherence, Cohesion, ContentWords, DocumentScorer, find_wordnet
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
+from context_nmt.measures.word_alignment import WordAligner
 from context_nmt.report.formats import write_page
 from context_nmt.report.pages import documents_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 ENGLISH = ContentWords("en")
 
@@ -119,7 +117,7 @@ def small_wordnet(request, tmp_path, monkeypatch):
         shutil.make_archive(str(tmp_path / "data/corpora/wordnet"), "zip", tmp_path, "wordnet")
         shutil.rmtree(folder)
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "data")])
-    monkeypatch.setattr(cohesion, "DEBIAN", folder)
+    monkeypatch.setattr(discourse, "DEBIAN", folder)
 
 
 @pytest.mark.usefixtures("small_wordnet")
@@ -144,7 +142,7 @@ def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, rela
 def test_wordnet_is_english_and_may_be_absent(tmp_path, monkeypatch):
     assert find_wordnet("de") is None
     monkeypatch.setattr(nltk.data, "path", [])
-    monkeypatch.setattr(cohesion, "DEBIAN", tmp_path)
+    monkeypatch.setattr(discourse, "DEBIAN", tmp_path)
     assert find_wordnet("en") is None
 
 

@@ -8,7 +8,7 @@ from context_nmt.decoding import distilling
 from context_nmt.decoding.distilling import distill_run
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 TRAINING = {"maximum_updates": 20, "validate_every": 10}
 

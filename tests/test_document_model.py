@@ -9,8 +9,8 @@ from small_models import VOCABULARY, sentences, small_model
 from test_search import same
 from tiny_training import make_experiment
 
+from context_nmt.corpus.batching import document_batches, sentences_before, with_previous
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.averaging import average_run
@@ -18,7 +18,7 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 CPU = torch.device("cpu")
 HAN = Filling(mechanism="hierarchical_attention", settings={"sentences": 2})

@@ -13,8 +13,8 @@ from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_lines, write_json
-from context_nmt.measures.attention import recording
-from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, start_from
+from context_nmt.measures import recording
+from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run, load_run
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
@@ -117,7 +117,7 @@ def test_a_start_fills_all_parts_that_the_other_run_has(experiment):
     with torch.no_grad():
         for parameter in joint.parameters():
             parameter.fill_(0.5)
-    start_from(joint, plan_of(experiment, "joint"), path, corpus)
+    initialise_from_run(joint, plan_of(experiment, "joint"), path, corpus)
     own = dict(joint.named_parameters())
     for name, value in encoder.named_parameters():
         assert torch.equal(own.pop(name), value), name
@@ -130,10 +130,10 @@ def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
     corpus, path = BinarizedCorpus(experiment.binarized), experiment.model("joint-1") / RUN_WEIGHTS
     model, plan = load_run(experiment.model("encoder-1"), CPU, corpus), plan_of(experiment, "encoder")
     with pytest.raises(UserError, match=r"only one of the two has decoder_output\."):
-        start_from(model, plan, path, corpus)
+        initialise_from_run(model, plan, path, corpus)
     heads = replace(plan, model=replace(plan.model, heads=1, dropout=0.5))
     with pytest.raises(UserError, match=r"model\.heads 2.* 1"):
-        start_from(model, heads, path, corpus)
+        initialise_from_run(model, heads, path, corpus)
 
 
 @pytest.mark.parametrize("name", ["encoder", "2-to-1"])

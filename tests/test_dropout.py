@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.attention import Dropout
 
 
 def dropped(probability, *shape, seed=1, dtype=torch.float32):

@@ -12,8 +12,7 @@ from project_root import ROOT, make_root
 from context_nmt.files import read_json, read_yaml, write_json
 from context_nmt.measures.pairs import pairs_of
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.settings.folder import Experiment
-from context_nmt.settings.lineage import training_of, with_lineage
+from context_nmt.settings.parameters import Experiment, training_of, with_lineage
 from context_nmt.settings.run_layout import run_name
 
 pytestmark = pytest.mark.heavy
@@ -79,8 +78,8 @@ def chosen(experiment):
     found = {}
     for way in ("bitext", "distilled", "document", "continued"):
         for variant in getattr(experiment.settings.train, way):
-            kind = TrainingPlan.read(experiment.plan(variant, "training")).model.kind_module
-            found.setdefault((way, kind), variant)
+            plan = TrainingPlan.read(experiment.plan(variant, "training")).model
+            found.setdefault((way, plan.kind_module, plan.model.kind), variant)
     return found.values()
 
 

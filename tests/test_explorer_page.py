@@ -273,12 +273,6 @@ def test_text_stays_text_and_nothing_is_fetched(opened, tmp_path):
 taking_pictures = pytest.mark.skipif(not PICTURES, reason="`make pictures` takes them, from the default experiment")
 
 
-def show(path, *arguments):
-    command = [sys.executable, "-m", "context_nmt", "show", *arguments, "--device", "cpu", "--output", str(path)]
-    subprocess.run(command, cwd=ROOT, check=True)
-    return path.as_uri()
-
-
 def take(page, name):
     path = Path(PICTURES, f"{name}.png")
     page.screenshot(path=path)
@@ -286,30 +280,26 @@ def take(page, name):
 
 
 @taking_pictures
-def test_pictures_of_a_pronoun(opened, tmp_path):
-    url = show(tmp_path / "page.html", "transformer-1", "han_encoder-1", "--document", "22")
-    page = opened(url, viewport=WIDE | {"height": 760})
-    page.locator("#sentence-4 .translation").nth(1).locator(".pronoun").first.click()
+@pytest.mark.parametrize(
+    ("name", "height", "arguments", "clicked"),
+    [
+        ("pronoun", 760, "transformer-1 han_encoder-1 --document 22", "#sentence-4 .translation >> nth=1 >> .pronoun"),
+        (
+            *("sense", 540, "transformer-1 dual_context_encoder-1 --test senses --sentence 1"),
+            ".translation .aligned:not(.selected)",
+        ),
+        ("iterations", 760, "ccan-1 --document 3 --sentences 2", "#sentence-2 .line >> nth=2 >> .word >> nth=2"),
+    ],
+)
+def test_pictures_of_pages(opened, tmp_path, name, height, arguments, clicked):
+    command = [sys.executable, "-m", "context_nmt", "show", *arguments.split(), "--output", tmp_path / "page.html"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    page = opened((tmp_path / "page.html").as_uri(), viewport=WIDE | {"height": height})
+    page.locator(clicked).first.click()
     page.wait_for_selector("article")
-    take(page, "explorer-pronoun")
-
-
-@taking_pictures
-def test_pictures_of_a_sense(opened, tmp_path):
-    url = show(tmp_path / "page.html", "transformer-1", "dual_context_encoder-1", "--test", "senses", "--sentence", "1")
-    page = opened(url, viewport=WIDE | {"height": 540})
-    page.locator(".translation .aligned:not(.selected)").click()
-    page.locator("article:first-child h3", has_text="Enc-DC").wait_for()
-    take(page, "explorer-sense")
-
-
-@taking_pictures
-def test_pictures_of_iterations(opened, tmp_path):
-    url = show(tmp_path / "page.html", "ccan-1", "--document", "3", "--sentences", "2")
-    page = opened(url, viewport=WIDE | {"height": 760})
-    word(page, 2, 2, 2).click()
-    page.locator("details", has_text="iterations").last.locator("summary").click()
-    take(page, "explorer-iterations")
+    if name == "iterations":
+        page.locator("details", has_text="iterations").last.locator("summary").click()
+    take(page, f"explorer-{name}")
 
 
 @taking_pictures

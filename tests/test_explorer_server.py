@@ -18,10 +18,11 @@ from small_models import shake
 from tiny_training import make_experiment
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import TextChain, copy_text_files
+from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer import server
 from context_nmt.explorer.explore import load_systems
 from context_nmt.files import write_json
+from context_nmt.models.averaging import copy_text_files
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import TrainingPlan
@@ -180,39 +181,17 @@ def test_only_the_names_of_this_machine_are_answered(application, host):
 
 
 def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatch):
-    started, both_started, released, running = threading.Event(), threading.Event(), threading.Event(), []
-
-    def slow(systems, text, corpus):
-        running.append(len(text.sources))
-        (both_started if started.is_set() else started).set()
-        assert released.wait(60)
-        assert running.pop() == len(text.sources)
-        assert not running
-        return replace(explored(), title=str(len(text.sources)))
-
-    monkeypatch.setattr(server, "explore", slow)
-
-    async def both():
-        first = asyncio.create_task(ask(application, "/explore", "1"))
-        await asyncio.to_thread(started.wait, 60)
-        second = asyncio.create_task(ask(application, "/explore", "1\n2"))
-        status, _ = await ask(application, "/")
-        assert not await asyncio.to_thread(both_started.wait, 1)
-        assert (status, first.done(), second.done(), running) == (200, False, False, [1])
-        released.set()
-        return await asyncio.gather(first, second)
-
-    assert [json.loads(answer)["title"] for _, answer in run(both())] == ["1", "2"]
-
-
-def test_the_text_of_a_reader_who_left_is_not_translated(application, monkeypatch):
-    started, released, left, translated = threading.Event(), threading.Event(), threading.Event(), []
+    """The text of one who leaves meanwhile is not translated."""
+    started, released, left, running, translated = threading.Event(), threading.Event(), threading.Event(), [], []
 
     def slow(systems, text, corpus):
         translated.append(len(text.sources))
+        running.append(text)
         started.set()
         assert released.wait(60)
-        return explored()
+        assert running == [text]
+        running.remove(text)
+        return replace(explored(), title=str(len(text.sources)))
 
     monkeypatch.setattr(server, "explore", slow)
 
@@ -223,14 +202,16 @@ def test_the_text_of_a_reader_who_left_is_not_translated(application, monkeypatc
             asyncio.create_task(ask(application, "/explore", "1\n2", left=left)),
             asyncio.create_task(ask(application, "/explore", "1\n2\n3")),
         ]
-        for _ in range(100):
-            await asyncio.sleep(0)  # until both wait
+        status, _ = await ask(application, "/")
+        await asyncio.sleep(1)
+        assert (status, first.done(), translated) == (200, False, [1])
         left.set()
         released.set()
         return await asyncio.gather(first, *others)
 
-    (first, _), _, (third, _) = run(three())
-    assert (first, third, translated) == (200, 200, [1, 3])
+    (_, first), (status, _), (_, third) = run(three())
+    assert (json.loads(first)["title"], status, json.loads(third)["title"]) == ("1", server.CLOSED, "3")
+    assert translated == [1, 3]
 
 
 def test_a_bug_is_said_on_the_page_and_in_the_terminal(application, monkeypatch, capsys):

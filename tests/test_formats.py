@@ -31,7 +31,7 @@ from context_nmt.corpus.catalogue import CorpusEntry
 from context_nmt.corpus.contrastive import read_contrastive_set
 from context_nmt.corpus.download import make_corpus
 from context_nmt.files import UserError, read_lines, read_yaml
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 
 
 def make(root, form, files, **options):

@@ -19,9 +19,9 @@ from context_nmt.models.building import build
 from context_nmt.models.devices import device_named
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.training import TrainingSettings
+from context_nmt.settings.model import TrainingSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 
 pytestmark = [

@@ -19,9 +19,9 @@ from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.files import read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
 

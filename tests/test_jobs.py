@@ -18,8 +18,8 @@ from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.jobs import State, jobs_of, stages_of
 from context_nmt.pipeline.processes import Display
 from context_nmt.pipeline.slurm import Slurm, run_job
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import JobSettings, LaunchSettings
+from context_nmt.settings.parameters import Experiment
 
 # The queue is a folder with a file for each job: its state and the reason.
 PROGRAMS = {

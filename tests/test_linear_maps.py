@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from context_nmt.decoding.linear_maps import prepared
+from context_nmt.decoding.linear_maps import _has_layout, prepared
 
 
 def small_net(bias: bool) -> nn.Sequential:
@@ -52,3 +52,9 @@ def test_training_goes_on_after_an_error() -> None:
         raise ZeroDivisionError
     net(torch.randn(5, 20)).sum().backward()
     assert net[0].weight.grad is not None
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="PyTorch without oneDNN")
+def test_a_cpu_has_the_operators_that_pytorch_does_not_document() -> None:
+    """A PyTorch that renames them would decode as before, but slower."""
+    assert _has_layout(torch.zeros(2, 3))

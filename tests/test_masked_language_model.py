@@ -21,7 +21,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.training import TrainingSettings
+from context_nmt.settings.model import TrainingSettings
 from context_nmt.training.batches import EXAMPLES, Batch
 from context_nmt.training.losses import Objective
 

@@ -21,7 +21,7 @@ from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_lines, write_json
 from context_nmt.miniature.generation import generate
 from context_nmt.miniature.lexicon import load_lexicon
-from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, ProbingSettings, RateSettings
+from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, ProbingTaskSizes, RateSettings
 from context_nmt.settings.text import SideSettings
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ SMALL = MiniatureSettings(
     valid=200,
     test=300,
     contrastive=ContrastiveSettings(within=40, cross_pairs=60, beside=40, far=40, previous_pairs=60),
-    probing=ProbingSettings(documents=1500, training=40, validation=20, test=20, words=5),
+    probing=ProbingTaskSizes(documents=1500, training=40, validation=20, test=20, words=5),
 )
 RARE = RateSettings(
     present=0.6, plural=0.5, relative=0.6, reordered=0.4, frequency=0.3, manner=0.3, negated=0.4, modal=0.3,

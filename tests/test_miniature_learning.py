@@ -24,9 +24,9 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.miniature import ContrastiveSettings, MiniatureSettings, RateSettings
-from context_nmt.training.training_run import train_run
+from context_nmt.settings.parameters import Experiment
+from context_nmt.training.trainer import train_run
 
 KINDS = {"person", "furniture", "landscape"}  # of nouns: 19 things
 RATES = dict.fromkeys((field.name for field in fields(RateSettings)), 0.0)

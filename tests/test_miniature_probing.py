@@ -18,11 +18,11 @@ from context_nmt.miniature.probing import (
     subject_noun,
     write_probing_tasks,
 )
-from context_nmt.settings.miniature import ProbingSettings
+from context_nmt.settings.miniature import ProbingTaskSizes
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = ProbingSettings(training=300, validation=60, test=60, words=12)
+SETTINGS = ProbingTaskSizes(training=300, validation=60, test=60, words=12)
 BINARY = {
     "bigram_shift": {"I", "O"},
     "past_present": {"PAST", "PRES"},
@@ -130,7 +130,7 @@ def inside(folder, task):
 
 def drawn(task, pool, **sizes):
     """The labels and texts that a task draws from a small pool."""
-    splits = TASKS[task](pool, BalancedSampler(ProbingSettings(**sizes), Random(1)))
+    splits = TASKS[task](pool, BalancedSampler(ProbingTaskSizes(**sizes), Random(1)))
     return [example for examples in splits.values() for example in examples]
 
 
@@ -279,7 +279,7 @@ def test_too_small_a_pool_says_what_to_raise(tmp_path, task):
         drawn(task, sentences(40), **sizes)
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^probing task sentence_length: fewer than two classes"):
-        write_probing_tasks(sentences(40), tmp_path, ProbingSettings(**sizes), Random(1))
+        write_probing_tasks(sentences(40), tmp_path, ProbingTaskSizes(**sizes), Random(1))
 
 
 def test_a_tree_is_as_deep_as_its_deepest_word():

@@ -14,10 +14,10 @@ from torch.utils._pytree import tree_leaves
 
 from context_nmt.models.building import build
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.settings.training import TrainingSettings
+from context_nmt.settings.model import TrainingSettings
 from context_nmt.training import batches, trainer
 from context_nmt.training.batches import AHEAD, Batch, ahead
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import ScaledDotProduct
 

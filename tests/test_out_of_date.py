@@ -12,7 +12,7 @@ from context_nmt.measures.pairs import write_pairs
 from context_nmt.report.writing import write_report
 from context_nmt.results.out_of_date import out_of_date
 from context_nmt.results.reading import read_results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 # per stage of a run: a plan that it reads, what it reads of the stages before, what it writes

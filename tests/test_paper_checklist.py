@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from context_nmt.report.papers.published import COSTS, published_gains, read_papers
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 ROOT = Path(__file__).parents[1]
 PAPERS = read_papers()

@@ -9,11 +9,9 @@ from test_planning import _made_up_mechanism  # noqa: F401 (a fixture that every
 from context_nmt.files import UserError, read_yaml
 from context_nmt.pipeline.checks import experiments
 from context_nmt.pipeline.planning import plan
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import read_launch
-from context_nmt.settings.model import ModelSettings
-from context_nmt.settings.parameters import read_parameters
-from context_nmt.settings.training import ScheduleSettings
+from context_nmt.settings.model import ModelSettings, ScheduleSettings
+from context_nmt.settings.parameters import Experiment, read_parameters
 
 ROOT = Path(__file__).parents[1]
 REFUSED = yaml.safe_load((Path(__file__).parent / "refused_parameters.yaml").read_text(encoding="utf-8"))

@@ -19,8 +19,8 @@ from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
-from context_nmt.settings.training import AveragingSettings, ScheduleSettings
+from context_nmt.settings.model import AveragingSettings, ScheduleSettings
+from context_nmt.settings.parameters import Experiment
 
 MADE_UP = """
 from dataclasses import dataclass
@@ -225,5 +225,5 @@ def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
 def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     path = tmp_path / "training.json"
     path.write_text(text)
-    with pytest.raises(UserError, match="not the plan of a training"):
+    with pytest.raises(UserError, match="run the plan stage again"):
         TrainingPlan.read(path)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_nmt.corpus.previous import document_batches, sentences_before, with_previous
+from context_nmt.corpus.batching import document_batches, sentences_before, with_previous
 
 
 @st.composite

@@ -7,9 +7,9 @@ from made_up_experiment import evaluate_all, make_experiment
 from measured import assert_golden, write_flat
 from shown import texts
 
-from context_nmt.measures.probes.sentences import summary
+from context_nmt.measures.sentence_probes import summary
 from context_nmt.report.writing import write_tables
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 pytestmark = pytest.mark.slow

@@ -14,31 +14,21 @@ from tiny_training import RUN, make_experiment
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, Vocabulary
 from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.measures import sentence_probes, word_probes
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import TaggedWord, Tags
-from context_nmt.measures.probes import classifiers, sentences, words
-from context_nmt.measures.probes.classifiers import Examples, train_sentence_probe
-from context_nmt.measures.probes.sentences import (
-    RunText,
-    group_means,
-    mean_states,
-    probe_sentences,
-    probe_task,
-    split_features,
-    summary,
-)
-from context_nmt.measures.probes.states import STACKS, cosines, read_layers
-from context_nmt.measures.probes.tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
-from context_nmt.measures.probes.words import WordProbes, frequency_bins, probe_words, word_class, words_of_units
+from context_nmt.measures.probing_tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
 from context_nmt.measures.rows import read_rows
+from context_nmt.measures.sentence_probes import Examples, mean_states, probe_task, summary
+from context_nmt.measures.word_probes import STACKS, WordProbes, read_layers
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
 from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
 KINDS = pytest.mark.parametrize("settings", [{}, MASKED], ids=["autoregressive", "masked"])
@@ -70,7 +60,9 @@ EXAMPLES = Examples(torch.randn(20, 4, generator=torch.Generator().manual_seed(1
 def test_equal_seeds_give_equal_classifiers():
     settings = SentenceClassifierSettings(epochs=2)
     one, same, other = (
-        train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed).classifier[0].weight
+        sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed)
+        .classifier[0]
+        .weight
         for seed in (1, 1, 2)
     )
     assert torch.equal(one, same)
@@ -84,9 +76,9 @@ def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch)
         weights.append(probe.classifier[0].weight.clone())
         return next(reached)
 
-    monkeypatch.setattr(classifiers, "accuracy", scripted)
+    monkeypatch.setattr(sentence_probes, "accuracy", scripted)
     settings = SentenceClassifierSettings(patience=2)
-    trained = train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
+    trained = sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
     assert len(weights) == 4
     assert torch.equal(trained.classifier[0].weight, weights[1])
 
@@ -94,11 +86,11 @@ def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch)
 def test_groups_are_means_of_their_tasks_if_all_are_there():
     assert summary([50.0, 53.0], 25) == {"accuracies": [50, 53], "accuracy": 51.5, "chance": 25, "deviation": 2.1213}
     found = {task: summary([10.0 * number, 20.0], number) for number, task in enumerate(TASKS)}
-    groups = group_means(found)
+    groups = sentence_probes.group_means(found)
     assert groups.keys() == GROUPS.keys()
     assert groups["surface"] == summary([5.0, 20.0], 0.5)
     del found["sentence_length"]
-    assert group_means(found).keys() == GROUPS.keys() - {"surface"}
+    assert sentence_probes.group_means(found).keys() == GROUPS.keys() - {"surface"}
 
 
 GOOD = ["tr\tA\ta b", "tr\tB\tb a", "va\tA\ta", "te\tB\tb"]
@@ -174,14 +166,14 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch)
     experiment = probing_experiment(tmp_path, sentences=["plain"], tasks="tasks", sentence_classifier={"seeds": [1, 2]})
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
-    monkeypatch.setattr(sentences, "TextChain", SplitAtSpaces)
+    monkeypatch.setattr(sentence_probes, "TextChain", SplitAtSpaces)
     task, model = read_task(tasks / "sentence_length.txt"), load_run(experiment.model(RUN), torch.device("cpu"))
-    text = RunText(experiment.model(RUN) / "text")
-    examples = split_features(model, text, task)
+    text = sentence_probes.RunText(experiment.model(RUN) / "text")
+    examples = sentence_probes.split_features(model, text, task)
     expected = mean_states(model, [np.array(text.chain.source_vocabulary.ids("1 2 3"))])[0]
     assert torch.allclose(examples["training"].features[1], expected, atol=1e-6)
     assert {split: one.labels.tolist() for split, one in examples.items()} == task.labels
-    probe_sentences(experiment, "plain", 1, device="cpu")
+    sentence_probes.probe_sentences(experiment, "plain", 1, device="cpu")
     expected = probe_task(examples, SentenceClassifierSettings(seeds=(1, 2)))
     found = read_flat(experiment.sentence_probes(RUN))["tasks"]
     assert {name: one["score"] for name, one in found.items()} == {
@@ -205,9 +197,12 @@ def model_for(corpus, **settings):
     return small_model(vocabulary=len(corpus.target_vocabulary), **settings).float()
 
 
+EMBEDDINGS_FOUND = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
+
+
 def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
-    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
-    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
+    probes = WordProbes(model_for(corpus, width=32), corpus, EMBEDDINGS_FOUND)
+    found = flat(probes.rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
     assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
@@ -216,7 +211,7 @@ def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
 
 
 def test_lexical_probes_learn_from_a_sample_of_the_text(corpus):
-    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=24, training_sentences=100)
+    settings = replace(EMBEDDINGS_FOUND, epochs=24, training_sentences=100)
     found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
 
@@ -229,7 +224,7 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
         return {stack: replace(one, states=tuple(map(torch.ones_like, one.states))) for stack, one in layers.items()}
 
     model = model_for(corpus)
-    monkeypatch.setattr(words, "read_layers", blind)
+    monkeypatch.setattr(word_probes, "read_layers", blind)
     probes = WordProbes(model, corpus, WordClassifierSettings(epochs=1))
     layers = blind(model, pairs_for(model, corpus, "valid", None), np.arange(40))
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
@@ -237,7 +232,7 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
 
 def test_adam_of_lexical_probes_is_the_one_of_the_settings():
     settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
-    (group,) = classifiers.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
     assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
 
 
@@ -270,7 +265,7 @@ def test_layers_are_the_states_that_the_model_computes(corpus, settings):
 def test_cosines_equal_slow_plain_ones(corpus):
     model = model_for(corpus).double()
     layers = read_layers(model, pairs_for(model, corpus, "valid", None), np.arange(6))["decoder"]
-    for states, (of_tokens, of_sentences) in zip(layers.states[1:], cosines(layers), strict=True):
+    for states, (of_tokens, of_sentences) in zip(layers.states[1:], word_probes.cosines(layers), strict=True):
         pairs = [(layers.states[0][row][real], states[row][real]) for row, real in enumerate(layers.real)]
         tokens = [pair for one, other in pairs for pair in zip(one, other, strict=True)]
         for found, vectors in ((of_tokens, tokens), (of_sentences, pairs)):
@@ -281,7 +276,7 @@ def test_cosines_equal_slow_plain_ones(corpus):
 
 def test_frequency_bins_by_hand():
     """24 types; id 4 + i stands i + 1 times: the rarest ones are in bin 1, which like bins 2 to 4 has one more."""
-    bins = frequency_bins([np.array([4 + number] * (number + 1)) for number in range(24)], 30).tolist()
+    bins = word_probes.frequency_bins([np.array([4 + number] * (number + 1)) for number in range(24)], 30).tolist()
     assert bins[4:28] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10]
     assert bins[:4] + bins[28:] == [0] * 6
 
@@ -292,7 +287,7 @@ GARDEN = Vocabulary((*SPECIALS, "gar@@", "den", "a"))
 def test_words_have_the_units_and_the_tag_of_their_token():
     tags = Tags("by hand", [["a", "garden"], ["a"]], [["DT", "NN"], ["DT"]])
     garden = [TaggedWord(0, 1, "DT"), TaggedWord(1, 3, "NN")]
-    assert words_of_units([[6, 4, 5], [6, 6]], GARDEN, tags) == [garden, []]
+    assert word_probes.words_of_units([[6, 4, 5], [6, 6]], GARDEN, tags) == [garden, []]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +301,7 @@ def test_words_have_the_units_and_the_tag_of_their_token():
 )
 def test_word_classes_are_those_of_the_paper_s_code(name, tags):
     """Modal verbs are verbs in German, not in English; ADV is an adverb by its whole name."""
-    assert {word_class(tag) for tag in tags.split()} == {name}
+    assert {word_probes.word_class(tag) for tag in tags.split()} == {name}
 
 
 def test_a_word_is_found_if_one_of_its_units_is(corpus, monkeypatch):
@@ -314,7 +309,7 @@ def test_a_word_is_found_if_one_of_its_units_is(corpus, monkeypatch):
     probes = WordProbes(model_for(corpus), corpus, WordClassifierSettings(epochs=1))
     lengths = [len(line) for line in corpus.parallel("valid")[0]]
     known = [[TaggedWord(0, 2, "NN"), TaggedWord(2, length, "IN")] if length > 2 else [] for length in lengths]
-    monkeypatch.setattr(words, "words_of_units", lambda *_: known)
+    monkeypatch.setattr(word_probes, "words_of_units", lambda *_: known)
     batches = []
 
     def right(stack, layers):
@@ -340,6 +335,6 @@ def test_a_run_s_words_are_probed_by_tag_where_gold_tags_are_known(tmp_path):
     tags = [["EVEN" if int(digit) % 2 == 0 else "ODD" for digit in row] for row in tokens]
     records = [{"xx": {"tokens": row, "tags": own}} for row, own in zip(tokens, tags, strict=True)]
     write_lines(experiment.corpus / "valid.gold.jsonl", map(json.dumps, records))
-    probe_words(EvaluationFolder(tmp_path), "plain", 1, device="cpu")
+    word_probes.probe_words(EvaluationFolder(tmp_path), "plain", 1, device="cpu")
     tagged = {name for name in flat(read_rows(experiment.word_probes(RUN))) if "_tag_" in name}
     assert tagged == {f"lexical_encoder_tag_{tag}_{layer}" for tag in ("EVEN", "ODD") for layer in (0, 1)}

@@ -4,7 +4,7 @@ import pytest
 from made_up_experiment import RAW, REFERENCE, make_experiment
 from measured import by_name, read_flat
 
-from context_nmt.corpus.references import reference_names
+from context_nmt.corpus.documents import reference_names
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder

@@ -27,7 +27,7 @@ from context_nmt.report.pictures import draw_costs
 from context_nmt.report.tables import DASH, Cell, Grid, GridRow, Heading
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 pytestmark = pytest.mark.slow
 

@@ -33,9 +33,9 @@ from context_nmt.report.pages import results_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.layout import rescored_name
-from context_nmt.training.training_run import train_run
+from context_nmt.settings.parameters import Experiment
+from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
 

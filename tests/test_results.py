@@ -37,7 +37,7 @@ from context_nmt.results.reading import read_results
 from context_nmt.results.significance import compare
 from context_nmt.results.table import t_interval
 from context_nmt.settings.evaluation import SignificanceSettings
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
 from stages import focus
 

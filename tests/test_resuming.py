@@ -22,9 +22,9 @@ from context_nmt.files import UserError, locked
 from context_nmt.models import devices
 from context_nmt.models.averaging import average_run
 from context_nmt.progress import INTERVAL
-from context_nmt.settings.folder import Experiment
-from context_nmt.training import trainer, training_run
-from context_nmt.training.training_run import train_run
+from context_nmt.settings.parameters import Experiment
+from context_nmt.training import trainer
+from context_nmt.training.trainer import train_run
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,8 +69,8 @@ def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     moments = random.Random(seed)
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(
-        ["context_nmt.training.training_run", "torch._dynamo"]
-    )  # the optimiser has the latter
+        ["context_nmt.training.trainer", "torch._dynamo"]
+    )  # the latter comes with the optimiser
     inside = 0
     for kill in range(20):
         process = processes.Process(target=train_in, args=(experiment.folder,))
@@ -221,7 +221,7 @@ def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monk
     np.save(tokens, ids)
     run(experiment, seed=2)
     with monkeypatch.context() as patch:
-        patch.setattr(training_run, "digest_of_module", lambda name: f"other than that of {name}")
+        patch.setattr(trainer, "digest_of_module", lambda name: f"other than that of {name}")
         run(experiment)
     assert updates == [1, 2, 3, 4, 5, 6] * 4
     run(experiment)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from context_nmt.settings.training import ScheduleSettings
+from context_nmt.settings.model import ScheduleSettings
 from context_nmt.training.updating import learning_rate
 
 

@@ -24,11 +24,11 @@ from context_nmt.corpus.vocabulary import SPECIALS
 from context_nmt.decoding.decoding_run import translate_text
 from context_nmt.explorer.passages import PassageQuery, show_runs
 from context_nmt.files import UserError, read_json, read_lines, write_lines
-from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures.discourse import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import read_rows
 from context_nmt.measures.scores import score_rows
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]

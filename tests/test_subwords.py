@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_nmt.corpus.cyrillic import to_cyrillic, to_latin
-from context_nmt.corpus.subwords import Segmenter, learn_merges, segment_corpus
+from context_nmt.corpus.subwords import Segmenter, learn_merges, segment_corpus, to_cyrillic, to_latin
 from context_nmt.files import read_lines, write_lines
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 

@@ -9,10 +9,10 @@ from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.corpus.hypotheses import read_hypotheses
-from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.files import write_lines
+from context_nmt.models.averaging import copy_text_files
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 PARAMETERS = {
     "root": ".",

@@ -11,12 +11,12 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.hypotheses import digests, read_hypotheses, write_hypotheses
-from context_nmt.corpus.moses import MosesSide
-from context_nmt.corpus.punctuation import INNER, marks
+from context_nmt.corpus.moses import INNER, MosesSide, marks
 from context_nmt.corpus.subwords import Segmenter, segment_corpus
-from context_nmt.corpus.text_chain import TextChain, copy_text_files, write_tokens
+from context_nmt.corpus.text_chain import TextChain, write_tokens
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_lines, write_lines
+from context_nmt.models.averaging import copy_text_files
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings, UnitSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid", "test"))

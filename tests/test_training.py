@@ -18,7 +18,7 @@ from context_nmt.models.averaging import average_run
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training import trainer
 from context_nmt.training.batches import Pairs
-from context_nmt.training.training_run import train_run
+from context_nmt.training.trainer import train_run
 
 CPU = torch.device("cpu")
 

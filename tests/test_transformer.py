@@ -24,8 +24,7 @@ from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.files import UserError
 from context_nmt.models.building import build
 from context_nmt.models.plans import Filling
-from context_nmt.transformer.attention import LayerContext, ScaledDotProduct
-from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.attention import Dropout, LayerContext, ScaledDotProduct
 from context_nmt.transformer.embedding import sinusoids
 from context_nmt.transformer.layers import DecoderLayer, EncoderLayer, Residual, causal_mask
 

@@ -30,7 +30,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
 
 VOCABULARY = 17

@@ -10,7 +10,7 @@ import pytest
 
 from context_nmt.__main__ import main
 from context_nmt.files import UserError, write_lines
-from context_nmt.measures.discourse.word_accuracy import (
+from context_nmt.measures.word_accuracy import (
     Words,
     listed,
     read_alignments,
@@ -49,13 +49,16 @@ def test_a_pronoun_is_followed_to_the_source_and_on(hypothesis, links, case):
     assert found == {case, "not_in_source"}  # "it" is linked to nothing
 
 
-def test_a_word_is_followed_through_every_source_word_that_it_is_linked_to():
-    assert cases("it sleeps", "he it", [(0, 0), (1, 0), (2, 1)], [(0, 0), (1, 1)]) == {"equal"}
-    assert cases("it sleeps", "he it", [(0, 0), (2, 1)], [(0, 0), (1, 1)]) == {"different"}
-
-
-def test_without_similar_words_other_words_are_different_and_no_word_is_only_in_the_translation():
-    assert cases("they sleep", "we they it", [(0, 0)], ONE_TO_ONE) == {"different"}
+@pytest.mark.parametrize(
+    ("texts", "to_reference", "to_hypothesis", "case"),
+    [
+        (("it sleeps", "he it"), [(0, 0), (1, 0), (2, 1)], [(0, 0), (1, 1)], "equal"),
+        (("it sleeps", "he it"), [(0, 0), (2, 1)], [(0, 0), (1, 1)], "different"),
+        (("they sleep", "we they it"), [(0, 0)], ONE_TO_ONE, "different"),  # none is similar
+    ],
+)
+def test_a_word_is_followed_through_every_source_word_that_it_is_linked_to(texts, to_reference, to_hypothesis, case):
+    assert cases(*texts, to_reference, to_hypothesis) == {case}
 
 
 def test_the_accuracy_is_the_weighted_share_of_the_cases_that_count():

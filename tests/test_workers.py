@@ -15,8 +15,8 @@ from test_translating import CPU, random_sentences, small_model
 
 from context_nmt.corpus import workers
 from context_nmt.corpus.workers import in_parallel
+from context_nmt.decoding.in_batches import usable
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError
 from context_nmt.settings.decoding import DecodingSettings
 

@@ -20,9 +20,8 @@ from context_nmt.models.building import build
 from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.folder import Experiment
-from context_nmt.training.trainer import MACHINE
-from context_nmt.training.training_run import train_run
+from context_nmt.settings.parameters import Experiment
+from context_nmt.training.trainer import MACHINE, train_run
 
 Bleu = Callable[[Any, Any], float]
 

@@ -2,7 +2,8 @@
 
 A stage depends on src/code/STAGE.json, which the code stage writes: the digests of all modules that the stage can
 import, of the packages above them, and of the data files of these packages. The digests of modules that are loaded by
-name are in src/code/loaded_by_name.json; a plan copies those that it needs.
+name are in src/code/loaded_by_name.json; a plan copies those that it needs. What only tells users something is left
+out, since no result depends on it: the modules of PRESENTING, messages of `UserError` and `say`, and `help` of options.
 """
 
 import ast
@@ -23,8 +24,14 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "miniature/generation.py",
     "decoding/validation.py",
 )
+# Below src/context_nmt; tests/test_code_closure.py checks that they return nothing that results depend on.
+PRESENTING = (
+    "code_closure.py",
+    "command_line.py",
+    "progress.py",
+    "training/reporting.py",
+)
 NAMED = "loaded_by_name.json"
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 DATA = (".yaml", ".css", ".j2")  # suffixes of package data
 
 OLD = (
@@ -87,19 +94,15 @@ def stage_closure(root: Path, stage: str) -> Digests:
 
 def closure(root: Path, *files: Path) -> Digests:
     """Return the digests of files, of all project modules that they import, and of the data of their packages."""
-    digests: Digests = {}
+    digests = {f"src/context_nmt/{name}": "" for name in PRESENTING}
     waiting = list(files)
     while waiting:
         path = waiting.pop()
         name = str(path.relative_to(root))
-        if name in digests:
-            continue
-        digests[name] = _digest_of_file(path)
-        if path.suffix == ".py":
-            waiting += _packages_above(root, path)
-            waiting += _imported(root, path)
-            waiting += _package_data(path) if path.name == "__init__.py" else []
-    return dict(sorted(digests.items()))
+        if name not in digests:
+            digests[name] = _digest_of_file(path)
+            waiting += _needed_by(root, path) if path.suffix == ".py" else ()
+    return {name: digest for name, digest in sorted(digests.items()) if digest}
 
 
 def digest_of_module(name: str, root: Path = ROOT) -> str:
@@ -108,17 +111,20 @@ def digest_of_module(name: str, root: Path = ROOT) -> str:
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """Yield the project files that a file imports, including imports inside functions."""
+def _needed_by(root: Path, path: Path) -> Iterator[Path]:
+    """Yield the project files that a file imports, also inside functions, the packages around it, and their data.
+
+    The data of a package are its files and those in its subfolders that are no packages.
+    """
     for module in _imported_names(path):
         base = root / "src" / Path(*module.split("."))
         yield from (file for file in (base / "__init__.py", base.with_suffix(".py")) if file.is_file())
-
-
-def _packages_above(root: Path, path: Path) -> Iterator[Path]:
-    """Yield the __init__.py of each package around a file of src/: importing the file runs them."""
     if path.is_relative_to(root / "src"):
         yield from (file for parent in path.parents if (file := parent / "__init__.py").is_file())
+    if path.name == "__init__.py":
+        folders = [one for one in path.parent.iterdir() if one.is_dir() and not (one / "__init__.py").exists()]
+        files = [*path.parent.iterdir(), *(file for folder in folders for file in folder.rglob("*"))]
+        yield from (file for file in files if file.suffix in DATA)
 
 
 @cache
@@ -132,15 +138,6 @@ def _imported_names(path: Path) -> tuple[str, ...]:
                 raise UserError(f"{path}: line {node.lineno}: a relative import; write the whole name")
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return tuple(name for name in names if name.split(".")[0] == "context_nmt")
-
-
-def _package_data(init: Path) -> Iterator[Path]:
-    """Yield the data files of a package, including those in subfolders that are not packages."""
-    for path in sorted(init.parent.iterdir()):
-        if path.is_dir() and not (path / "__init__.py").exists():
-            yield from (file for file in sorted(path.rglob("*")) if file.suffix in DATA)
-        elif path.suffix in DATA:
-            yield path
 
 
 @cache
@@ -158,14 +155,22 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _canonical(node: object) -> object:
-    """Turn a syntax tree into lists and strings, without docstrings and empty fields; the latter depend on Python."""
+    """Turn a syntax tree into lists and strings, without docstrings, messages and fields that are empty."""
     if isinstance(node, list):
         return [_canonical(item) for item in node]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
-    if isinstance(node, ast.Constant):
-        fields = {"value": node.value}  # without the kind, which distinguishes u"" from ""
-    elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-        fields["body"] = node.body[1:]
+    match node:
+        case ast.Constant():  # without the kind, which distinguishes u"" from ""
+            fields = {"value": node.value}
+        case (
+            ast.Raise(exc=ast.Call(func=ast.Name("UserError")))
+            | ast.Expr(value=ast.Call(func=ast.Name("say")))
+            | ast.keyword(arg="help")  # of an argument of a command line
+        ):
+            fields = {}
+        case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            if ast.get_docstring(node, clean=False) is not None:
+                fields["body"] = node.body[1:]
     return [type(node).__name__, {name: _canonical(value) for name, value in sorted(fields.items())}]

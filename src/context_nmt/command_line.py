@@ -73,10 +73,7 @@ def one_line_errors() -> Iterator[None]:
 
 @contextmanager
 def noticing(*signals: signal.Signals) -> Iterator[list[int]]:
-    """Yield a list that gets each of these signals as it arrives; they do nothing else until the block ends.
-
-    Those that are ignored stay so.
-    """
+    """Yield a list that receives these signals, in place of their usual effect; ignored signals stay ignored."""
     arrived: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # only the main one may choose what a signal does
         yield arrived

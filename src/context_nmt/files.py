@@ -54,10 +54,7 @@ def refuse_inputs(output: Path, inputs: Iterable[Path | None]) -> None:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `path` if the block succeeds and is removed if it fails.
-
-    Remove leftovers of killed processes. Raise UserError if the disk is full.
-    """
+    """Yield a temporary folder that replaces `path` if the block succeeds; else see `replacing`."""
     with _partial(path) as temporary:
         temporary.mkdir()
         yield temporary
@@ -96,7 +93,7 @@ def _remove_leftovers(path: Path) -> None:
     """Remove leftovers of killed processes on this machine, or restore an earlier file or folder."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
         match = re.fullmatch(r"\.(\d+)\.(partial|earlier)", leftover.name.removeprefix(f".{path.name}"))
-        if match is None or _is_another_process(int(match[1])):
+        if match is None or (int(match[1]) != os.getpid() and _is_alive(int(match[1]))):
             continue
         if match[2] == "earlier" and not path.exists():
             with suppress(FileNotFoundError):  # another process has restored it
@@ -112,21 +109,18 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_another_process(number: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
-        os.kill(number, 0)
+        os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return number != os.getpid()
+        pass
+    return True
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield lines of UTF-8 without "\\n" and without a byte order mark, which is no part of the text.
-
-    Raise UserError with `name` and the number of a line that is not UTF-8.
-    """
+    """Yield lines of UTF-8 without "\\n" or byte order mark; raise UserError with `name` and the line that is none."""
     for number, line in enumerate(lines, start=1):
         content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         try:
@@ -149,10 +143,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write all lines, each ended by "\\n", or nothing, and return their number.
-
-    Raise UserError for a line that contains "\\n", which would shift all lines after it.
-    """
+    """Write lines, each ended by "\\n", or nothing; return their number; raise UserError if one contains "\\n"."""
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         for count, line in enumerate(lines, start=1):
@@ -173,10 +164,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_yaml(path: Path, reader: Any = None) -> Any:
-    """Read one YAML file as DVC does, or with another `ruamel.yaml.YAML`.
-
-    Raise UserError for a missing or malformed file and for a duplicate key.
-    """
+    """Read a YAML file as DVC does, or with another `ruamel.yaml.YAML`; raise UserError for a missing or wrong one."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 

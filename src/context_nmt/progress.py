@@ -1,10 +1,10 @@
-"""How far long work is, on standard error: a bar on a terminal, elsewhere a line of plain text now and then.
+"""Progress of long-running work on standard error: a bar on a terminal, elsewhere a line of text from time to time.
 
-A line has a fixed form, by which `context-nmt repro` knows it in the output of its stages:
+A line has a fixed form, by which `context-nmt repro` recognises it in the output of its stages:
 
     train: 12% 480/4,000 updates, 12,000 target tokens/s, 3:12 left
 
-If torchrun has started several processes, only the first one says anything.
+If torchrun has started several processes, only the first one prints.
 """
 
 import os
@@ -29,23 +29,24 @@ REFRESH = 0.1  # seconds between two states of a bar
 LINE = re.compile(r"(?P<name>.+): (?:(?P<percent>\d+)% )?(?P<text>\d.* (?:left|so far))$")
 
 
-class Told(NamedTuple):
-    """What a line tells."""
+class ProgressLine(NamedTuple):
+    """The content of a line of progress."""
 
     name: str
     percent: int | None
     text: str
 
 
-def read_line(line: str) -> Told | None:
-    """Return what a line tells if it is one of these, else None."""
+def read_line(line: str) -> ProgressLine | None:
+    """Return the content of a line of progress, and None for any other line."""
     if match := LINE.match(line):
-        return Told(match["name"], None if match["percent"] is None else int(match["percent"]), match["text"])
+        percent: str | None = match["percent"]
+        return ProgressLine(match["name"], None if percent is None else int(percent), match["text"])
     return None
 
 
 def say(line: str) -> None:
-    """Print a line on standard error, above the bar if there is one; it does not matter whether anyone can read it."""
+    """Print a line on standard error, above the bar if there is one; a closed stream is no error."""
     bar = _under_way[0].bar if _under_way else None
     if _is_first():
         with lenient(sys.stderr):
@@ -85,24 +86,19 @@ class Progress:
         self.done = self._before = done
         self.step = 1.0  # what the next call of `advance` is expected to add
         self.bar: rich.progress.Progress | None = None
-        self._inside = 0.0  # of the step, by the work inside
-        self._detail = ""
-        self._since = time.monotonic()
-        self._seconds = SECONDS  # between two lines
-        self._next_refresh = 0.0
+        self._inside, self._detail = 0.0, ""  # the part of the step that the work inside has done
+        self._since, self._next_refresh = time.monotonic(), 0.0
         self._outer: Progress | None = None
         self._quiet = False
 
     def __enter__(self) -> Self:
-        self._since = time.monotonic()
+        self._since, self._seconds = time.monotonic(), _interval()
         self._outer = _under_way[-1] if _under_way else None
         _under_way.append(self)
-        self._seconds = _interval()
-        if self._outer or self.name is None or not _is_first() or self._seconds == float("inf"):
-            self._quiet = True
-        elif on_terminal(sys.stderr):
+        self._quiet = self._outer is not None or self.name is None or not _is_first() or self._seconds == float("inf")
+        if not self._quiet and on_terminal(sys.stderr):
             self.bar = _bar()
-            self.bar.add_task(self.name, total=self.total, text="")
+            self.bar.add_task(self.name or "", total=self.total, text="")
             with lenient(sys.stderr):
                 self.bar.start()
         return self
@@ -119,30 +115,26 @@ class Progress:
         self._inside, self._detail = 0.0, detail
         self._moved()
 
-    @property
-    def share(self) -> float | None:
-        """The share of the work that is done; None if there is no total."""
+    def _share(self) -> float | None:
+        """Return the share of the work that is done; None if there is no total."""
         return None if self.total is None else min(1.0, (self.done + self._inside) / max(self.total, 1e-9))
 
-    @property
-    def text(self) -> str:
-        """The number of units, speed and time."""
+    def _text(self) -> str:
+        """Return per cent, number of units, speed and time."""
         done, passed = self.done + self._inside, max(1e-9, time.monotonic() - self._since)
-        gained = done - self._before
+        gained, share = done - self._before, self._share()
         total = "" if self.total is None else f"/{self.total:,.0f}"
-        detail = self._detail or f"{int(done):,}{total} {self.unit}, {_rounded(gained / passed)} {self.unit}/s"
-        if self.total is None:
+        speed = f"{gained / passed:,.{0 if gained / passed >= 100 else 1}f}"
+        detail = self._detail or f"{int(done):,}{total} {self.unit}, {speed} {self.unit}/s"
+        if self.total is None or share is None:
             return f"{detail}, {_clock(passed)} so far"
-        return f"{detail}, {_clock(passed * max(0.0, self.total - done) / gained) if gained else '?'} left"
-
-    def __str__(self) -> str:
-        """Return the line of the fixed form."""
-        return f"{self.name}: {_percent(self.share)}{self.text}"
+        left = _clock(passed * max(0.0, self.total - done) / gained) if gained else "?"
+        return f"{int(100 * share)}% {detail}, {left} left"
 
     def _moved(self) -> None:
         global _last_line
         if self._outer is not None:
-            self._outer._inside = max(self._outer._inside, self._outer.step * (self.share or 0.0))
+            self._outer._inside = max(self._outer._inside, self._outer.step * (self._share() or 0.0))
             self._outer._moved()
         if self._quiet:
             return
@@ -152,11 +144,10 @@ class Progress:
                 self._next_refresh = now + REFRESH
                 with lenient(sys.stderr):
                     (task,) = self.bar.task_ids
-                    text = _percent(self.share) + self.text
-                    self.bar.update(task, completed=self.done + self._inside, text=text, refresh=True)
+                    self.bar.update(task, completed=self.done + self._inside, text=self._text(), refresh=True)
         elif now >= _last_line + self._seconds:
             _last_line = now
-            say(str(self))
+            say(f"{self.name}: {self._text()}")
 
 
 _under_way: list[Progress] = []  # from the outermost
@@ -164,7 +155,7 @@ _last_line = time.monotonic()  # for all work of this process, so that many shor
 
 
 def _be_quiet() -> None:
-    """Leave the work that a forked worker is part of to the process that started it."""
+    """Leave the progress of the work that a forked worker is part of to the process that started it."""
     for progress in _under_way:
         progress.bar, progress._quiet = None, True
 
@@ -180,7 +171,7 @@ def on_terminal(stream: TextIO) -> bool:
 
 @contextmanager
 def lenient(stream: TextIO) -> Iterator[None]:
-    """Go on without a stream that nobody can read any more, such as a closed pipe."""
+    """Continue without a stream that nobody reads any more, such as a closed pipe."""
     try:
         yield
     except OSError:
@@ -213,14 +204,6 @@ def _interval() -> float:
 
 def _is_first() -> bool:
     return os.environ.get("WORLD_SIZE", "1") == "1" or os.environ.get("RANK", "0") == "0"
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{int(100 * share)}% "
-
-
-def _rounded(speed: float) -> str:
-    return f"{speed:,.0f}" if speed >= 100 else f"{speed:,.1f}"
 
 
 def _clock(seconds: float) -> str:

@@ -73,7 +73,7 @@ def check(
         Example  context-nmt check --only experiments/multi30k-en-de
     """
     from context_nmt.pipeline.checks import check_before_run, check_experiments
-    from context_nmt.settings.folder import experiment_folder
+    from context_nmt.settings.parameters import experiment_folder
 
     if only is not None:
         folder = experiment_folder(only)
@@ -174,7 +174,7 @@ def repro(
         Example  context-nmt repro multi30k-en-de --jobs 4
     """
     from context_nmt.pipeline.repro import reproduce
-    from context_nmt.settings.folder import experiment_folder
+    from context_nmt.settings.parameters import experiment_folder
 
     try:
         folder = experiment_folder(experiment)
@@ -196,7 +196,7 @@ def status(experiment: ExperimentFolder = Path()) -> None:
         Example  context-nmt status multi30k-en-de
     """
     from context_nmt.pipeline.slurm import Slurm
-    from context_nmt.settings.folder import Experiment, experiment_folder
+    from context_nmt.settings.parameters import Experiment, experiment_folder
 
     slurm = Slurm(Experiment(experiment_folder(experiment)))
     states = slurm.states()
@@ -231,7 +231,7 @@ def cancel(experiment: ExperimentFolder = Path()) -> None:
         Example  context-nmt cancel multi30k-en-de
     """
     from context_nmt.pipeline.slurm import Slurm
-    from context_nmt.settings.folder import Experiment, experiment_folder
+    from context_nmt.settings.parameters import Experiment, experiment_folder
 
     count = Slurm(Experiment(experiment_folder(experiment))).cancel()
     typer.echo(f"{count} jobs cancelled" if count else "no jobs to cancel")

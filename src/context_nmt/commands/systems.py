@@ -188,7 +188,7 @@ def show(
         Example  context-nmt show transformer-1 han_encoder-1 --document 22 --output page.html
     """
     from context_nmt.explorer.passages import PassageQuery, show_runs
-    from context_nmt.settings.folder import Experiment
+    from context_nmt.settings.parameters import Experiment
 
     query = PassageQuery(test=test, document=document, sentence=sentence, word=word, most=sentences)
     show_runs(Experiment(), runs, query, output=output, device=device)
@@ -212,7 +212,7 @@ def serve(
         Example  context-nmt serve transformer-1 han_encoder-1
     """
     from context_nmt.explorer.server import serve_runs
-    from context_nmt.settings.folder import Experiment
+    from context_nmt.settings.parameters import Experiment
 
     serve_runs(Experiment(), runs, port=port, device=device)
 

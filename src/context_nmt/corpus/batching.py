@@ -1,11 +1,27 @@
-"""Batches of sentence pairs of similar length, with a maximum number of tokens."""
+"""Batches with a maximum number of tokens, and sentences with the preceding ones of their documents.
+
+Preceding sentences are in the same batch, or joined with a sentence into one.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.corpus.binarized import Ids
+from context_nmt.corpus.vocabulary import BEGIN, PADDING
 
 Indices = NDArray[np.int64]
+
+BREAK = BEGIN  # between sentences that are joined into one: it is in no sentence, and search does not end with it
+
+
+class Sentences(Protocol):
+    """A list of arrays of ids without END, or a TokenFile."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> Ids: ...
 
 
 def length_batches(
@@ -33,6 +49,40 @@ def length_batches(
     return batches
 
 
+def document_batches(
+    source_lengths: Indices,
+    target_lengths: Indices,
+    documents: list[range],
+    *,
+    reach: int,
+    tokens: int,
+    random: np.random.Generator | None = None,
+) -> list[Indices]:
+    """Split consecutive documents into batches of at most `tokens` on the longer side, padding included.
+
+    `tokens` includes up to `reach` sentences before the first sentence of a batch. With `random`, documents and batches
+    are in random order, but sentences never are. A sentence that does not fit into a batch with the sentences before it
+    is in a batch alone with them.
+    """
+    lengths = np.maximum(source_lengths, target_lengths)
+    batches: list[Indices] = []
+    batch: list[int] = []
+    rows = widest = 0
+    for document in random.permutation(len(documents)) if random is not None else range(len(documents)):
+        for number in documents[document]:
+            if batch and max(widest, lengths[number]) * (rows + 1) > tokens:
+                batches.append(np.array(batch))
+                earlier = lengths[max(documents[document].start, number - reach) : number]
+                batch, rows, widest = [], len(earlier), int(earlier.max(initial=0))
+            batch.append(number)
+            rows, widest = rows + 1, max(widest, int(lengths[number]))
+    if batch:
+        batches.append(np.array(batch))
+    if random is not None:
+        random.shuffle(batches)
+    return batches
+
+
 def pad(sentences: list[NDArray[np.integer]], *, first: int | None = None, last: int | None = None) -> Indices:
     """Stack sentences of ids as [B, T], with `first` before and `last` after each, padded on the right."""
     lengths = np.array([len(sentence) for sentence in sentences])
@@ -46,3 +96,60 @@ def pad(sentences: list[NDArray[np.integer]], *, first: int | None = None, last:
     if last is not None:
         ids[np.arange(len(ids)), start + lengths] = last
     return ids
+
+
+def sentences_before(documents: list[range] | None, count: int) -> Indices:
+    """Return the number of sentences before each of `count` sentences in its document [N]; 0 without documents."""
+    before = np.zeros(count, dtype=np.int64)
+    for document in documents or ():
+        before[document.start : document.stop] = np.arange(len(document))
+    return before
+
+
+def joined(sentences: Sequence[Ids]) -> Ids:
+    """Return sentences of ids as one [T], with BREAK between them."""
+    first, *others = sentences
+    if not others:
+        return first
+    between = np.array([BREAK], dtype=first.dtype)
+    return np.concatenate([first, *(part for other in others for part in (between, other))])
+
+
+def joined_lengths(lengths: Indices, before: Indices, most: int) -> Indices:
+    """Return the length [N] of each sentence joined with up to `most` of those before it in its document."""
+    first = np.arange(len(lengths)) - np.minimum(before, most)
+    ends = np.cumsum(lengths + 1)
+    return ends - ends[first] + lengths[first]
+
+
+class Joined:
+    """Sentences, each joined with up to `most` of those `before` it [N] in its document, without those not `kept`."""
+
+    def __init__(self, sentences: Sentences, before: Indices, most: int, kept: Indices | None = None) -> None:
+        self.sentences, self.before, self.most = sentences, before, most
+        self.kept = np.arange(len(before)) if kept is None else kept
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    def __getitem__(self, number: int) -> Ids:
+        """Return the ids of one sentence with those before it [T], without END."""
+        first = number - min(self.most, int(self.before[number]))
+        return joined([self.sentences[one] for one in self.kept[first : number + 1]])
+
+
+def with_previous(numbers: Indices, before: Indices, *, sentences: int, reach: int) -> tuple[Indices, Indices]:
+    """Return the sentences of a batch: those with these numbers, then others, up to `reach` before them, in order.
+
+    Also return the rows in the batch of the sentences before each, [rows, `sentences`], oldest first; -1 if there is
+    none.
+    """
+    offsets = np.arange(reach + 1)
+    needed = np.unique((numbers[:, None] - offsets)[offsets <= before[numbers][:, None]])
+    rows = np.concatenate([numbers, np.setdiff1d(needed, numbers)])
+    order = np.argsort(rows)
+    distances = np.arange(sentences, 0, -1)
+    wanted_numbers = rows[:, None] - distances
+    indices = np.searchsorted(rows, wanted_numbers, sorter=order).clip(max=len(rows) - 1)
+    present = (distances <= before[rows][:, None]) & (rows[order[indices]] == wanted_numbers)
+    return rows, np.where(present, order[indices], -1)

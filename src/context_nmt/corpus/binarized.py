@@ -162,10 +162,7 @@ class BinarizedCorpus:
         return source, target
 
     def documents(self, split: str) -> list[range] | None:
-        """Return the numbers of each document's sentences; None for a split without boundaries.
-
-        Raise UserError for boundaries that do not fit its number of sentences.
-        """
+        """Return the numbers of each document's sentences, or None; raise UserError if they do not fit the split."""
         return read_documents(self.folder_of(split), split, len(self.side(split, self.source)))
 
     def folder_of(self, split: str) -> Path:

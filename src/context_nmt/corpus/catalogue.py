@@ -10,8 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError, read_yaml
-from context_nmt.settings import Bounds, Checked, PositiveInteger, require
-from context_nmt.settings.checking import check, some_names
+from context_nmt.settings import Checked, PositiveInteger, check, require, some_names
 from context_nmt.settings.miniature import MiniatureSettings
 
 SACREBLEU = "sacrebleu://"  # prefix of the addresses of files that the sacrebleu package downloads
@@ -146,7 +145,7 @@ class CorpusEntry(Checked):
     held_out_documents: dict[str, int] | None = None  # opus_moses: numbers of documents to draw for other splits
     seed: int | None = None  # opus_moses: of the draw
     # iwslt: pairs of TRAIN whose number is a multiple of this are of HELD_OUT instead
-    held_out_every: Annotated[int, Bounds(ge=2)] | None = None
+    held_out_every: Annotated[int, Field(ge=2)] | None = None
 
     def __post_init__(self) -> None:
         for name in (self.format, *(file.format for file in self.files if file.format)):

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json_lines, sha256
-from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check
+from context_nmt.settings import Checked, check, require
 
 Pair = tuple[str, str]
 

@@ -1,10 +1,12 @@
-"""Document boundaries: `SPLIT.documents` has the line number of each document's first sentence, from 0, one per line.
+"""The files that may accompany a split: the boundaries of its documents, and further references of a test set.
 
-A split without that file has no document boundaries.
+`SPLIT.documents` has the line number of each document's first sentence, from 0, one per line; a split without that file
+has no document boundaries. Further references of a test set are `SPLIT.LANGUAGE.1`, `SPLIT.LANGUAGE.2`, ….
 """
 
 import re
 from collections.abc import Iterable
+from glob import escape
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -17,10 +19,7 @@ def documents_file(folder: Path, split: str) -> Path:
 
 
 def read_documents(folder: Path, split: str, sentences: int) -> list[range] | None:
-    """Return the numbers of each document's sentences, from 0; None without a file.
-
-    Raise UserError for lines that are not numbers, and for numbers that do not fit the number of sentences.
-    """
+    """Return the numbers of each document's sentences, from 0; None without a file; raise UserError for a wrong one."""
     path = documents_file(folder, split)
     if not path.exists():
         return None
@@ -57,3 +56,13 @@ def without_dropped(documents: Iterable[range], kept: Iterable[int]) -> list[ran
     kept_before = list(accumulate(kept, initial=0))
     renumbered = (range(kept_before[document.start], kept_before[document.stop]) for document in documents)
     return [document for document in renumbered if document]
+
+
+def reference_names(folder: Path, split: str, language: str) -> list[str]:
+    """Return the names of a test set's references in order; raise UserError for a gap in the numbers."""
+    first = f"{split}.{language}"
+    endings = [path.name.removeprefix(f"{first}.") for path in folder.glob(f"{escape(first)}.*")]
+    numbers = sorted(int(ending) for ending in endings if ending.isdecimal())
+    if numbers != [*range(1, len(numbers) + 1)]:
+        raise UserError(f"{folder / first}: further references must be {first}.1, {first}.2, …; found {numbers}")
+    return [first, *(f"{first}.{number}" for number in numbers)]

@@ -19,7 +19,7 @@ from context_nmt.corpus.fetching import MEGABYTE, WORTH_SAYING, Checksum, alone,
 from context_nmt.corpus.formats import skipping
 from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
 from context_nmt.progress import say
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)

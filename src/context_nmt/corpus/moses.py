@@ -4,7 +4,10 @@ A language is named by its file suffix. For an unknown name, sacremoses uses Eng
 languages. It does not segment Chinese or Japanese; a script can.
 Tokens are not escaped: "&" stays "&", never "&amp;", so that detokenized text and references need no unescaping.
 Tokens are separated by single spaces and contain no white space of any kind.
+
+Moses' rules know ASCII alone; other quotes, punctuation and marks are handled here.
 """
+# ruff: noqa: RUF001
 
 import re
 import shlex
@@ -12,18 +15,27 @@ import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from sacremoses.corpus import NonbreakingPrefixes
 
-from context_nmt.corpus.punctuation import INNER, joined, marks
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.settings.text import SideSettings
 
 NO_RULES = "Moses has no rules for the language {!r}; English ones are used"
+
+INNER = "’·׳״־"  # between letters, they belong to the word
+QUOTES = {"«": "»", "»": "«»", "‹": "›", "›": "‹", "„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "״": "״"}
+OPENING = "“„‘"  # quotes that open even where nothing closes them
+BRACKETS = "([{¿¡"  # which Moses joins to the next word
+ELIDED = re.compile(r"\d\ds\b|[Tt](?:was|is)\b|em\b|n ’")  # behind an apostrophe that begins a word
+FOLLOWING = frozenset("»›”’…‰٪،؛؟۔।॥։․՛՜՝՞׳׃፣።។៖၊။")  # without a space before them
+SPACED = re.compile(f" [{''.join({*QUOTES, *FOLLOWING})}]")
+WIDE = re.compile(" ?([\u3001-\u303f\uff01-\uff65]) ?")  # have no spaces at all
+CURRENCY = re.compile(r"(?<=\d )([\u20a0-\u20c0£¥])(?=[^\s\d])")  # behind its number, but joined to the next word
 
 
 def has_rules(language: str) -> bool:
@@ -107,10 +119,7 @@ class MosesSide:
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
-    """Run a command without a shell and yield its output, one line for each line on its standard input.
-
-    Raise UserError if the command cannot be run, fails, or prints a different number of lines.
-    """
+    """Run a command without a shell and yield its output; raise UserError unless it prints as many lines as it gets."""
     with TemporaryFile() as input_file, TemporaryFile() as output_file:
         expected = 0
         for line in lines:
@@ -182,3 +191,39 @@ def count_casings(lines: Iterable[str]) -> Counter[str]:
     """Count the casings of words inside sentences, in lines of tokens."""
     truecaser = _Truecaser()
     return Counter(token for line in lines for _, token, _ in truecaser.learn_truecase_weights(line.split()))
+
+
+@cache
+def marks() -> str:
+    """Return all characters that combine with a letter, and the invisible joiners of letters."""
+    planes = map(chr, (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)))
+    return "\u200c\u200d" + "".join(mark for mark in planes if unicodedata.category(mark).startswith("M"))
+
+
+def joined(text: str, language: str) -> str:
+    """Join quotes and punctuation to their words in a text where only ASCII is joined; French has spaces in « »."""
+    if SPACED.search(f" {text}"):
+        text = _join_words(text, spaced="«»" if language == "fr" else "")
+    return CURRENCY.sub(r"\1 ", WIDE.sub(r"\1", text))
+
+
+def _join_words(text: str, *, spaced: str) -> str:
+    tokens, words, opened = text.split(" "), [""], True
+    closing: list[str] = []  # what closes each quote that is open
+    for number, token in enumerate(tokens):
+        mark, rest = token.lstrip(BRACKETS), tokens[number + 1 :]
+        kept = token[0] in spaced
+        closes = not kept and (any(token[0] in quotes for quotes in closing) or (token in OPENING and not rest))
+        may_open = mark in QUOTES and not (kept or closes)
+        opens = may_open and bool(rest) and (mark in OPENING or any(later[0] in QUOTES[mark] for later in rest))
+        elides = mark == "’" and not closes and (number == 0 or ELIDED.match(" ".join(rest[:2])) is not None)
+        if opened or closes or (token[0] in FOLLOWING and not (kept or opens or elides)):
+            words[-1] += token
+        else:
+            words.append(token)
+        if opens:
+            closing.append(QUOTES[mark])
+        while closes and closing and token[0] not in closing.pop():
+            pass
+        opened = opens or elides
+    return " ".join(words)

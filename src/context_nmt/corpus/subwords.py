@@ -3,6 +3,9 @@
 Or from raw text to the pieces of sentencepiece (Kudo and Richardson 2018) and back. All bytes are pieces, so a text
 comes back as it was, except for U+2581, which stands for a space in the pieces. Sentencepiece's own normalization
 (NFKC) is off: otherwise, a system could not write all characters of its references.
+
+For merges of two scripts, Russian letters are written as Latin ones (ISO 9:1995). As in Sennrich et al. (2016, "Neural
+Machine Translation of Rare Words with Subword Units"), only the merges are learned from them; the text stays Cyrillic.
 """
 
 import io
@@ -10,16 +13,15 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
-from context_nmt.corpus.cyrillic import to_cyrillic, to_latin
 from context_nmt.corpus.documents import copy_documents
 from context_nmt.corpus.vocabulary import (
     BEGIN,
@@ -34,10 +36,18 @@ from context_nmt.corpus.vocabulary import (
 )
 from context_nmt.corpus.workers import in_parallel
 from context_nmt.files import UserError, iterate_lines, read_json, read_lines, replacing_folder, write_json, write_lines
-from context_nmt.progress import say, tracked
+from context_nmt.progress import Progress, say, tracked
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 
 THREADS = 16  # of sentencepiece: a model depends on their number, but not on the cores that run them
+
+HARD_SIGN, SOFT_SIGN = "\u02ba", "\u02b9"  # as Latin characters
+_LATIN = f"abvgdeëžzijklmnoprstufhcčšŝ{HARD_SIGN}y{SOFT_SIGN}èûâ"
+_PAIRS = tuple(zip("абвгдеёжзийклмнопрстуфхцчшщъыьэюя", _LATIN, strict=True))
+# ISO 9 writes a capital sign (ЪЬ) like a small one. Capital signs stay as they are, so that every word comes back.
+_CAPITALS = tuple((cyrillic.upper(), latin.upper()) for cyrillic, latin in _PAIRS if latin.islower())
+_TO_LATIN = str.maketrans(dict(_PAIRS + _CAPITALS))
+_TO_CYRILLIC = str.maketrans({latin: cyrillic for cyrillic, latin in _PAIRS + _CAPITALS})
 
 
 def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
@@ -82,19 +92,26 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
                     copy_documents(tokenized, folder, split, sentences)
 
 
+class _Codes(io.StringIO):
+    """The codes that subword-nmt writes one by one, which advances a progress bar; its own messages are discarded."""
+
+    def learn(self, words: Counter[str], merges: int) -> None:
+        """Learn from word counts; their order does not matter."""
+        self._terminal = sys.stderr
+        with Progress("merges", merges, "merges") as self._progress, redirect_stderr(io.StringIO()):
+            learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], self, merges, is_dict=True)
+
+    def write(self, code: str, /) -> int:
+        with redirect_stderr(self._terminal):
+            self._progress.advance(not code.startswith("#version"))
+        return super().write(code)
+
+
 def learn_merges(words: Counter[str], merges: int) -> list[str]:
-    """Learn at most `merges` merges from word counts; return them as the lines of a subword-nmt codes file.
-
-    The order of the words does not matter. Learning stops early if no pair of units occurs twice.
-    """
-    codes = io.StringIO("#version: 0.2", newline="")
+    """Learn up to `merges` merges from word counts in any order; return the lines of a subword-nmt codes file."""
+    codes = _Codes("#version: 0.2", newline="")
     if any(len(word) > 1 for word in words):  # subword-nmt cannot learn from single characters
-        from unittest.mock import patch  # imports much, and translating needs none of it
-
-        shown = partial(tracked, name="merges", total=merges, unit="merges")
-        silent = SimpleNamespace(**vars(sys) | {"stderr": io.StringIO()})  # it says when it stops early
-        with patch.multiple("subword_nmt.learn_bpe", tqdm=shown, sys=silent):
-            learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], codes, merges, is_dict=True)
+        codes.learn(words, merges)
     return codes.getvalue().removesuffix("\n").split("\n")
 
 
@@ -111,11 +128,18 @@ def learn_merges_of_two_scripts(words: Counter[str], merges: int) -> list[str]:
     return [header, *dict.fromkeys(version for merge in latin for version in (merge, to_cyrillic(merge)))]
 
 
-def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
-    """Return the sentencepiece model of the text in some files; the same text and settings always give the same bytes.
+def to_latin(text: str) -> str:
+    """Return a text with a Latin letter for each Russian one; other characters stay as they are."""
+    return text.translate(_TO_LATIN)
 
-    Raise UserError if the text has more characters than there may be pieces.
-    """
+
+def to_cyrillic(text: str) -> str:
+    """Return a text with a Russian letter for each Latin one that stands for one; other characters stay as they are."""
+    return text.translate(_TO_CYRILLIC)
+
+
+def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
+    """Return the sentencepiece model of a text, always the same; raise UserError if `units.pieces` is too low."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
@@ -153,10 +177,7 @@ def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) 
 
 
 class Segmenter:
-    """The segmentation of one side into units and back, by the models in a folder that `segment_corpus` wrote.
-
-    Lines have tokens or, if `untokenized`, text.
-    """
+    """Segments one side's tokens, or text if `untokenized`, into units and back, by a folder of `segment_corpus`."""
 
     def __init__(self, folder: Path, language: str, *, threshold: bool = True):
         settings = UnitSettings(**read_json(folder / "units.json"))

@@ -5,10 +5,9 @@
     sentencepiece.joint.model or sentencepiece.LANGUAGE.model        from the bpe stage
     corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
-This module imports the text tools only in `TextChain`, so that training, which copies the files, runs without them.
+The average stage copies the files. The text tools are imported only in `TextChain`, so that a search runs without them.
 """
 
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unicodedata import category
@@ -16,29 +15,10 @@ from unicodedata import category
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError, iterate_lines, read_json, write_json
+from context_nmt.files import UserError, iterate_lines, read_json
 from context_nmt.settings.text import SideSettings
 
 INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # Unicode's categories of control and format characters and spaces
-
-
-def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
-    """Copy the files that `TextChain` needs into the folder `destination`; raise UserError for a missing one."""
-    corpus = BinarizedCorpus(binarized)
-    required = [tokenized / "moses.json", subwords / "units.json"]
-    optional = [subwords / "codes.joint", subwords / "sentencepiece.joint.model"]
-    for language in (corpus.source, corpus.target):
-        required.append(corpus.training_folder / f"vocabulary.{language}.txt")
-        optional.append(tokenized / f"truecaser.{language}.json")
-        names = (f"codes.{language}", f"vocabulary.{language}", f"sentencepiece.{language}.model")
-        optional += [subwords / name for name in names]
-    destination.mkdir(parents=True, exist_ok=True)
-    for path in required + [path for path in optional if path.is_file()]:
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-        shutil.copyfile(path, destination / path.name)
-    halves = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
-    write_json(destination / "corpus.json", halves[0] | halves[1])
 
 
 def without_invisible(lines: Iterable[str]) -> Iterator[str]:
@@ -47,7 +27,7 @@ def without_invisible(lines: Iterable[str]) -> Iterator[str]:
 
 
 class TextChain:
-    """The text processing of one run; raises UserError for a folder that `copy_text_files` did not write."""
+    """The text processing of one run; raises UserError for a folder that lacks one of its files."""
 
     def __init__(self, folder: Path):
         from context_nmt.corpus.moses import MosesSide, Truecaser
@@ -82,10 +62,7 @@ class TextChain:
 
 
 def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
-    """Write the zip of hypotheses.py from the files TEST.subwords.txt in the folder `decoded`.
-
-    `text` is a run's folder for `TextChain`. Raise UserError for a wrong number of lines.
-    """
+    """Write the zip of hypotheses.py from `decoded`/TEST.subwords.txt; raise UserError for a wrong number of lines."""
     chain = TextChain(text)
     corpus = BinarizedCorpus(binarized)
     tests = {}

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from context_nmt.corpus.contrastive import read_contrastive_set
-from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
+from context_nmt.corpus.documents import read_documents, reference_names, without_dropped, write_documents
 from context_nmt.corpus.moses import NO_RULES, MosesSide, Truecaser, count_casings, has_rules
-from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_chunks, map_lines
 from context_nmt.files import UserError, iterate_lines, replacing_folder, write_json, write_lines
 from context_nmt.progress import say, tracked

@@ -66,10 +66,7 @@ class Vocabulary:
         return self.units[len(SPECIALS) : len(SPECIALS) + len(BYTES)] == tuple(BYTES)
 
     def word_spans(self, units: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the start and end of each word of a sentence, in units.
-
-        A word of sentencepiece ends at a space and where letters or digits meet other characters.
-        """
+        """Return each word's span in units; with sentencepiece it ends at a space or where letters meet other signs."""
         if self.of_sentencepiece:
             ends = [end for end, (one, next_one) in enumerate(pairwise(units), start=1) if _starts_word(one, next_one)]
             ends += [len(units)] if units else []

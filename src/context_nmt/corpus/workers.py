@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import chain, islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
@@ -49,10 +49,15 @@ def in_parallel(
     items = iter(items)
     executor = ProcessPoolExecutor(workers, get_context("fork"), _start, (work,))
     pending: list[Future[Result]] = []
+    processes: list[BaseProcess] = []
     try:
         first = list(islice(items, 2 * workers))
-        with noticing(signal.SIGINT) as interrupts:  # Python ignores an exception from a handler that runs in a fork
-            pending.extend(executor.submit(_run, item) for item in first)
+        others = active_children()
+        try:
+            with noticing(signal.SIGINT) as interrupts:  # Python ignores an error of a handler that runs in a fork
+                pending.extend(executor.submit(_run, item) for item in first)
+        finally:  # a pool of forks starts them all at its first item
+            processes = [process for process in active_children() if process not in others]
         if interrupts:
             raise KeyboardInterrupt
         while pending:
@@ -62,7 +67,6 @@ def in_parallel(
             yield future.result()
         executor.shutdown()
     except BaseException as error:  # also Ctrl-C, and a caller that stops early
-        processes = list((executor._processes or {}).values())  # public as `kill_workers` from Python 3.14
         killer = threading.Timer(1, _kill, (processes,))  # killing a worker that is sending a result could block
         killer.start()
         executor.shutdown(cancel_futures=True)
@@ -86,11 +90,7 @@ def map_chunks(
 
 def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[str]:
     """Yield `function(line)` for each line, in order; see `map_chunks`."""
-    return chain.from_iterable(map_chunks(partial(_map, function), lines))
-
-
-def _map(function: Callable[[str], str], lines: list[str]) -> list[str]:
-    return list(map(function, lines))
+    return chain.from_iterable(map_chunks(lambda chunk: [function(line) for line in chunk], lines))
 
 
 def follow_parent() -> None:

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import write_tokens
 from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.decoding.in_batches import usable
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.decoding.workers import usable
 from context_nmt.files import UserError, decoded_lines, replacing_folder, write_lines
 from context_nmt.models.checkpoints import load_run, weights_of_run
-from context_nmt.models.devices import device_named
-from context_nmt.models.processes import processes
+from context_nmt.models.devices import device_named, processes
 from context_nmt.progress import tracked
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
 
@@ -35,7 +34,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
     If torchrun started several processes, they share the work and the first one writes. Return whether this process is
     the first.
     """
-    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
+    settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
     torch_device = device_named(device)
@@ -69,10 +68,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
 
 
 def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
-    """Write the translations in `runs/decoded/RUN` as tokens, `metrics/hypotheses/RUN.zip`.
-
-    Raise UserError if the text tools are not installed, and for a wrong number of lines.
-    """
+    """Write `runs/decoded/RUN` as tokens, `metrics/hypotheses/RUN.zip`; raise UserError without the text tools."""
     run = run_name(variant, seed)
     text_folder, decoded_folder = experiment.model(run) / "text", experiment.decoded(run)
     try:
@@ -102,7 +98,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     weights_of_run(folder)  # first: without them, the other files are missing, too
-    settings = dataclasses.replace(read_settings(DecodingSettings, folder / "decoding.json"), n_best=1)
+    settings = dataclasses.replace(read_plan(DecodingSettings, folder / "decoding.json"), n_best=1)
     if beam is not None:
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")

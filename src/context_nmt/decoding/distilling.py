@@ -6,14 +6,13 @@ import shutil
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
+from context_nmt.decoding.in_batches import usable
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.decoding.workers import usable
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
-from context_nmt.models.devices import device_named
-from context_nmt.models.processes import processes
+from context_nmt.models.devices import device_named, processes
 from context_nmt.progress import tracked
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
 
@@ -27,7 +26,7 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     distillation resumes after them. If torchrun started several processes, they share the work.
     """
     path = experiment.plan(teacher, "decoding")
-    settings = read_settings(DecodingSettings, path)
+    settings = read_plan(DecodingSettings, path)
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
     torch_device = device_named(device)
     model = load_run(experiment.model(run), torch_device, corpus)

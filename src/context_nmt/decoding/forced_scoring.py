@@ -9,23 +9,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from context_nmt.corpus.batching import length_batches, pad
-from context_nmt.corpus.previous import Sentences, joined, with_previous
+from context_nmt.corpus.batching import Sentences, joined, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.in_batches import (
-    ALONE,
+    SINGLE_PROCESS,
     Lengths,
     check_positions,
     evaluating,
     in_batches,
     lengths_of,
 )
+from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
-from context_nmt.models.kinds.concatenation import ConcatenationModel
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
-from context_nmt.models.processes import Processes
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 
@@ -41,7 +39,7 @@ def score_pairs(
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> list[float]:
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
 
@@ -61,9 +59,7 @@ def score_pairs(
     target_lengths = lengths_of(targets)
     check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
-    if not model.in_documents:
-        contexts = [()] * len(sources)
-    used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]
+    used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]  # none if it joins them
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
         longest = [max((len(pair[side]) for pair in context), default=0) for context in used_contexts]
         check_positions(embedding.positions, np.array(longest, dtype=np.int64), "a sentence before pair")
@@ -131,7 +127,6 @@ def _losses(logits: Tensor, labels: Tensor) -> Tensor:
 
 SCORES: dict[type, Callable[[Any, Tensor, Tensor, Tensor, Tensor], Tensor]] = {
     TranslationModel: _log_probabilities,
-    ConcatenationModel: _log_probabilities,
     DocumentModel: _log_probabilities,
     MaskedLanguageModel: _pseudo_log_likelihoods,
 }

@@ -1,4 +1,4 @@
-"""Process batches of sentences with a model: shared by several processes, with their progress."""
+"""Process batches of sentences with a model, in several worker processes and with progress."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,19 +11,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from context_nmt.corpus.batching import pad
-from context_nmt.corpus.previous import Sentences
+from context_nmt.corpus.batching import Sentences, pad
 from context_nmt.corpus.vocabulary import END
-from context_nmt.corpus.workers import in_parallel
-from context_nmt.decoding.workers import gathered, one_thread
+from context_nmt.corpus.workers import CAN_FORK, in_parallel
 from context_nmt.files import UserError
-from context_nmt.models.processes import Processes
+from context_nmt.models.devices import Processes
 from context_nmt.progress import Progress, say
 
 Lengths = NDArray[np.int64]
+Key = TypeVar("Key")
 Result = TypeVar("Result")
 
-ALONE = Processes()
+SINGLE_PROCESS = Processes()
 SHORT_OF_MEMORY = "; a smaller decoding.batch_tokens needs less, and with OMP_NUM_THREADS=1 there are no workers"
 
 
@@ -33,7 +32,7 @@ def lengths_of(sentences: Sentences) -> Lengths:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
+class TranslationInput:
     """Sentences to translate, with their documents."""
 
     sentences: Sentences  # as the encoder reads them: joined with previous ones, if the model concatenates
@@ -49,7 +48,7 @@ class Text:
 
 
 def split_documents(numbers: Lengths, before: Lengths) -> list[Lengths]:
-    """Split the numbers of sentences where a document begins; see `Text.before`."""
+    """Split the numbers of sentences where a document begins; see `TranslationInput.before`."""
     return np.split(numbers, np.flatnonzero(before[numbers] == 0)[1:]) if len(numbers) else []
 
 
@@ -71,12 +70,27 @@ def in_batches(
     """
     share = processes.share(batches)
     results: dict[int, Result] = {}
-    with nullcontext() if workers is None else one_thread(), _shown(progress, lengths, share) as advance:
-        count = min(workers or 1, len(share))
-        finished = in_parallel(lambda batch: (batch, work(batch)), share, count, ordered=False, advice=SHORT_OF_MEMORY)
+    count, since = sum(map(len, share)), time.perf_counter()
+
+    def speed() -> str:
+        return f"{len(results) / max(1e-9, time.perf_counter() - since):,.1f} sentences/s"
+
+    def tokens(batch: Lengths) -> int:  # they predict the time left better than sentences do
+        return int((lengths[batch] + 1).sum())
+
+    with nullcontext() if workers is None else one_thread(), Progress(progress, sum(map(tokens, share))) as shown:
+        finished = in_parallel(
+            lambda batch: (batch, work(batch)),
+            share,
+            min(workers or 1, len(share)),
+            ordered=False,
+            advice=SHORT_OF_MEMORY,
+        )
         for batch, batch_results in finished:
             results.update(zip(batch.tolist(), batch_results, strict=True))
-            advance(batch)
+            shown.advance(tokens(batch), f"{len(results):,}/{count:,} sentences, {speed()}")
+    if progress is not None:
+        say(f"{progress}: {len(results):,} sentences, {speed()}")
     return gathered(results, processes)
 
 
@@ -101,26 +115,25 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
-@contextmanager
-def _shown(name: str | None, lengths: Lengths, work: list[Lengths]) -> Iterator[Callable[[Lengths], None]]:
-    """Show progress in source tokens, which predict the time left better than sentences do, and a line at the end.
+def usable(device: torch.device) -> int:
+    """Return how many processes can decode at once: PyTorch's number of threads (`OMP_NUM_THREADS`) on a CPU, else 1.
 
-    Yield a function that counts one batch.
+    With small matrices a second thread has little to do; a second process works on another batch.
     """
-    done, since, count = 0, time.perf_counter(), sum(map(len, work))
+    return torch.get_num_threads() if device.type == "cpu" and CAN_FORK else 1
 
-    def speed() -> str:
-        return f"{done / max(1e-9, time.perf_counter() - since):,.1f} sentences/s"
 
-    def tokens(batch: Lengths) -> int:
-        return int((lengths[batch] + 1).sum())
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread inside the block, so that results do not depend on the machine's number of threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
-    def advance(batch: Lengths) -> None:
-        nonlocal done
-        done += len(batch)
-        progress.advance(tokens(batch), f"{done:,}/{count:,} sentences, {speed()}")
 
-    with Progress(name, sum(map(tokens, work))) as progress:
-        yield advance
-    if name is not None:
-        say(f"{name}: {done:,} sentences, {speed()}")
+def gathered(results: dict[Key, Result], processes: Processes) -> dict[Key, Result]:
+    """Gather the results of all processes that torchrun started; every process receives all of them."""
+    return {key: result for share in processes.gather(results) for key, result in share.items()}

@@ -20,12 +20,12 @@ def prepared(model: nn.Module, precision: Literal["fp32", "bf16"]) -> Iterator[N
     """
     maps = [module for module in model.modules() if type(module) is nn.Linear]
     for module in maps:
-        module.__dict__["forward"] = _forward(module, precision)  # the module stays, with its hooks and weights
+        module.forward = _forward(module, precision)  # type: ignore[assignment] # its hooks and weights stay
     try:
         yield
     finally:
         for module in maps:
-            del module.__dict__["forward"]
+            del module.forward  # the class has its own
 
 
 def _forward(module: nn.Linear, precision: Literal["fp32", "bf16"]) -> Callable[[Tensor], Tensor]:

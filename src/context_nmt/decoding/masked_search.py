@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from context_nmt.corpus.vocabulary import END, MASK, PADDING
-from context_nmt.decoding.in_batches import Lengths, Text
+from context_nmt.decoding.in_batches import Lengths, TranslationInput
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
 from context_nmt.models.kinds.masked import MaskedLanguageModel
@@ -22,7 +22,7 @@ Predict = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def search(
-    model: MaskedLanguageModel, text: Text, batch: Lengths, settings: DecodingSettings
+    model: MaskedLanguageModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return a hypothesis per length for each sentence, best mean log-probability first.
 

@@ -8,16 +8,16 @@ import dataclasses
 import numpy as np
 import torch
 
-from context_nmt.corpus.previous import Sentences
+from context_nmt.corpus.batching import Sentences
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.in_batches import ALONE
+from context_nmt.decoding.in_batches import SINGLE_PROCESS
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
+from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
-from context_nmt.models.processes import Processes
 from context_nmt.progress import Progress
 from context_nmt.settings.decoding import DecodingSettings
 
@@ -31,7 +31,7 @@ def rescore_ids(
     device: torch.device,
     progress: str | None = None,
     workers: int | None = None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> list[Hypothesis]:
     """Return the teacher's choice for every sentence; a tie goes to the candidate that the model ranks higher.
 

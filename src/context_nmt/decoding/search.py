@@ -36,10 +36,7 @@ class Hypothesis:
 
 
 def reorder(tree: Any, indices: Tensor) -> Any:
-    """Take rows `indices` of every tensor (batch first) in a tree of dicts, lists, tuples and dataclasses.
-
-    Ints and None stay as they are; other values raise a TypeError.
-    """
+    """Take rows `indices` of every tensor in a tree of dicts, lists, tuples and dataclasses; keep ints and None."""
     if isinstance(tree, Tensor):
         return tree.index_select(0, indices)
     if isinstance(tree, dict):
@@ -146,10 +143,7 @@ def _sent(indices: NDArray[np.int64], device: torch.device) -> Tensor:
 
 
 def _log_probabilities(logits: Tensor, forbidden: Collection[int], end: int, at_maximum: Tensor | None) -> Tensor:
-    """Normalise [B * K, V] over the whole vocabulary, then rule out forbidden units.
-
-    Only END can follow in sentences at their maximum length [B].
-    """
+    """Normalise [B * K, V], then rule out forbidden units, and all but END in sentences at their maximum length [B]."""
     precision = torch.promote_types(logits.dtype, torch.float32)
     log_probabilities = logits.log_softmax(dim=-1, dtype=precision)
     for unit in forbidden:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from context_nmt.corpus.binarized import Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, SPECIALS, Vocabulary
 from context_nmt.explorer.page import Earlier, Gate, Key, Shares, Side, View, Window
-from context_nmt.measures.attention.recording import Outputs, attentions, shown
+from context_nmt.measures.recording import Outputs, attentions, shown
 from context_nmt.models.model import Model
 
 BREAK_TEXT, LENGTH_TEXT, MASK_TEXT = "<break>", "<length>", "␣"

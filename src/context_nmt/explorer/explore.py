@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from context_nmt.corpus.batching import pad
+from context_nmt.corpus.batching import joined, pad, sentences_before, with_previous
 from context_nmt.corpus.binarized import BinarizedCorpus, Ids
-from context_nmt.corpus.previous import joined, sentences_before, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.forced_scoring import score_pairs
@@ -20,16 +19,16 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import attention
 from context_nmt.explorer.attention import MASK_TEXT, Vocabularies
 from context_nmt.explorer.page import Candidate, Explored, Run, Sentence, Side, Translated
-from context_nmt.measures.attention.recording import recording
-from context_nmt.measures.discourse.word_accuracy import PRONOUNS
+from context_nmt.measures.recording import recording
+from context_nmt.measures.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +70,7 @@ def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedC
                 name=run,
                 label=experiment.settings.label(variant) if variant in experiment.settings.variants else variant,
                 model=load_run(experiment.model(run), torch_device, corpus),
-                settings=replace(read_settings(DecodingSettings, plan), n_best=1),
+                settings=replace(read_plan(DecodingSettings, plan), n_best=1),
             )
         )
     return systems

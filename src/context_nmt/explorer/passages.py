@@ -12,7 +12,7 @@ from context_nmt.files import UserError
 from context_nmt.measures.contrastive import read_items
 from context_nmt.models.checkpoints import weights_of_run
 from context_nmt.progress import say
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from context_nmt.explorer.page import page_text, to_json
 from context_nmt.files import UserError, decoded_lines
 from context_nmt.models.checkpoints import weights_of_run
 from context_nmt.progress import say
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 HOST = "127.0.0.1"
 LIMITS = {"sentences": 30, "characters": 500}  # of a text, and of a sentence

@@ -1,32 +1,39 @@
-"""Analyses of one run's model and translations."""
+"""Analyses of one run: of its attention, and of its translations by length, by n-grams and by iterations."""
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import sacrebleu
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.workers import gathered
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.decoding.in_batches import gathered
+from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import read_lines, read_parallel
-from context_nmt.measures.attention.divergence import divergence
-from context_nmt.measures.attention.gates import gates
-from context_nmt.measures.attention.locality import locality
-from context_nmt.measures.attention.recording import Analysed
-from context_nmt.measures.bleu_breakdowns import (
-    bleu_by_iterations,
-    bleu_by_length,
-    ngram_accuracy,
-    tokenized_bleu_by_length,
-)
+from context_nmt.measures.attention import attention_measures
+from context_nmt.measures.bleu import Texts, bleu_metric, score_sacrebleu
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import find_tags, tagged_words
-from context_nmt.measures.rows import Row, write_rows
+from context_nmt.measures.recording import Analysed
+from context_nmt.measures.rows import TEXT, Row, row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named
-from context_nmt.models.processes import processes
+from context_nmt.models.devices import device_named, processes
+from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.progress import tracked
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import run_name
+
+CLASSES = (0, 10, 20, 30, 40, 50)  # minimum number of source units in each length class
+WORDS = tuple(range(0, 50, 5))  # each class of source words has more than this
+TENTHS = 10
+LONGEST_NGRAM = 10
+ITERATIONS = (1, 4, 10)
 
 
 def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
@@ -38,7 +45,7 @@ def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(variant, seed)
     torch_device = device_named(device)
     model = load_run(experiment.model(run), torch_device, corpus)
-    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
+    settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     with processes(torch_device) as group:
         tests = group.share(list(corpus.tests))
         rows = {
@@ -68,12 +75,109 @@ def _rows(experiment: EvaluationFolder, run: str, analysed: Analysed) -> Iterato
     words = [len(line.split()) for line in sources]
     tokenizer = experiment.settings.chosen_tokenizer
     analyses = (
-        locality(analysed),
-        divergence(analysed),
-        gates(analysed, tagged),
+        attention_measures(analysed, tagged),
         ngram_accuracy(test, translated, references[0]),
         bleu_by_length(test, hypotheses, raw_references, unit_counts, words, tokenizer=tokenizer),
         tokenized_bleu_by_length(test, translated, references, words),
         bleu_by_iterations(analysed, experiment.model(run) / "text", hypotheses, raw_references, tokenizer=tokenizer),
     )
     yield from chain.from_iterable(tracked(analyses, test, len(analyses), "analyses"))
+
+
+def bleu_by_length(
+    test_set: str,
+    hypotheses: Sequence[str],
+    references: Texts,
+    units: Sequence[int],
+    words: Sequence[int],
+    *,
+    tokenizer: str,
+) -> Iterator[Row]:
+    """Score raw text by source length with sacrebleu: `bleu_of_units` and `bleu_of_tenth`.
+
+    The classes of source units are those of Ampomah et al. (2021, figure 5); `sentences_of_units` is the number of
+    sentences in each. Tenths have equal numbers of sentences, and `words_of_tenth` is the mean number of source words
+    in each. Empty groups are left out.
+    """
+    metric = bleu_metric("sacrebleu", tokenizer)
+    for number, lines in length_classes(units).items():
+        yield row(test_set, "bleu_of_units", _bleu_of(lines, hypotheses, references, metric), tag=str(number))
+        yield row(test_set, "sentences_of_units", len(lines), tag=str(number), subject=TEXT)
+    for number, lines in equal_groups(words).items():
+        yield row(test_set, "bleu_of_tenth", _bleu_of(lines, hypotheses, references, metric), tag=str(number))
+        mean_words = round(fmean(words[line] for line in lines), 2)
+        yield row(test_set, "words_of_tenth", mean_words, tag=str(number), subject=TEXT)
+
+
+def tokenized_bleu_by_length(
+    test_set: str, hypotheses: Sequence[str], references: Texts, words: Sequence[int]
+) -> Iterator[Row]:
+    """Score tokens with tokenized BLEU, by source words: `bleu_of_words`, and `sentences_of_words`, their number.
+
+    Yang et al. (2019, figure 5) have ten groups, and name a limit of 20 words: here, ten of 1 to 5 words (tag 0), 6 to
+    10 (tag 5), … more than 45 (tag 45). Empty ones are left out.
+    """
+    metric = bleu_metric("bleu_tokenized", "none")
+    for number, lines in length_classes([max(0, count - 1) for count in words], WORDS).items():
+        score = _bleu_of(lines, hypotheses, references, metric)
+        yield row(test_set, "bleu_of_words", score, tag=str(number))
+        yield row(test_set, "sentences_of_words", len(lines), tag=str(number), subject=TEXT)
+
+
+def _bleu_of(lines: list[int], hypotheses: Sequence[str], references: Texts, metric: sacrebleu.BLEU) -> float:
+    hypothesis, *selected = ([side[line] for line in lines] for side in (hypotheses, *references))
+    return round(metric.corpus_score(hypothesis, selected).score, 4)
+
+
+def length_classes(lengths: Sequence[int], classes: Sequence[int] = CLASSES) -> dict[int, list[int]]:
+    """Return the lines of each non-empty length class, by its minimum length."""
+    found: dict[int, list[int]] = {}
+    for line, length in enumerate(lengths):
+        found.setdefault(max(least for least in classes if least <= length), []).append(line)
+    return dict(sorted(found.items()))
+
+
+def equal_groups(lengths: Sequence[int]) -> dict[int, list[int]]:
+    """Return the lines of each tenth, by number from 1, sorted by length; lines of equal length keep their order."""
+    order = np.argsort(lengths, kind="stable").tolist()
+    ends = [len(order) * number // TENTHS for number in range(TENTHS + 1)]
+    spans = enumerate(pairwise(ends), start=1)
+    return {number: order[first:end] for number, (first, end) in spans if first < end}
+
+
+def ngram_accuracy(
+    test_set: str, hypotheses: Sequence[str], references: Sequence[str], longest: int = LONGEST_NGRAM
+) -> Iterator[Row]:
+    """Measure the n-gram precisions of BLEU, in per cent, by n from 1 (Ding et al. 2020, figure 2b).
+
+    Tokens are separated by spaces; an n is left out if no line has n tokens.
+    """
+    metric = sacrebleu.BLEU(tokenize="none", max_ngram_order=longest, smooth_method="none", force=True)
+    score = metric.corpus_score(hypotheses, [references])
+    for n, (matches, total) in enumerate(zip(score.counts, score.totals, strict=True), start=1):
+        if total:
+            yield row(test_set, "ngram_accuracy", round(100 * matches / total, 6), tag=str(n))
+
+
+def bleu_by_iterations(
+    analysed: Analysed, text: Path, hypotheses: Sequence[str], references: Texts, *, tokenizer: str
+) -> Iterator[Row]:
+    """Translate with 1, 4 and 10 iterations of mask-predict (Ghazvininejad et al. 2019): `bleu_of_iterations`.
+
+    `hypotheses`, raw text like the references, are the translations with the number of iterations in the settings;
+    `text` is the run's folder for `TextChain`. Yield nothing for an autoregressive model.
+    """
+    model, corpus, settings = analysed.model, analysed.corpus, analysed.settings
+    if not isinstance(model, MaskedLanguageModel):
+        return
+    chain = TextChain(text)
+    source, device = corpus.side(analysed.test, corpus.source), next(model.parameters()).device
+    numbers = sorted({*ITERATIONS, settings.iterations})
+    for iterations in tracked(numbers, "iterations", sizes=numbers):
+        raw = hypotheses
+        if iterations != settings.iterations:
+            translations = translate_ids(model, source, replace(settings, iterations=iterations), device=device)
+            units = (corpus.target_vocabulary.text(candidates[0].tokens) for candidates in translations)
+            raw = list(chain.target_text(chain.target_tokens(units)))
+        score = score_sacrebleu(raw, references, tokenizer=tokenizer)["score"]
+        yield row(analysed.test, "bleu_of_iterations", score, tag=str(iterations))

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, read_json, replacing_folder, write_lines
-from context_nmt.measures.rows import TEXT, Row, row, write_rows
+from context_nmt.measures.rows import NORMALIZED, SUMMED, TEXT, Row, row, write_rows
 from context_nmt.progress import tracked
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
@@ -19,7 +19,6 @@ from context_nmt.settings.run_layout import run_name
 COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
 Candidate = tuple[tuple[int, ...], int]  # line numbers of the preceding pairs, oldest first, and of the pair itself
 ALL = "all"  # the category of every item
-SUMMED, NORMALIZED = "accuracy", "accuracy_normalized"
 
 
 def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
@@ -35,10 +34,9 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
             write_rows(experiment.contrastive(run), run, [])
         return
     from context_nmt.decoding.forced_scoring import score_pairs  # imports PyTorch, which takes two seconds
-    from context_nmt.decoding.workers import usable
+    from context_nmt.decoding.in_batches import usable
     from context_nmt.models.checkpoints import load_run
-    from context_nmt.models.devices import device_named
-    from context_nmt.models.processes import processes
+    from context_nmt.models.devices import device_named, processes
 
     results = {}
     torch_device = device_named(device)

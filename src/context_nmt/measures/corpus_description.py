@@ -91,30 +91,20 @@ def _describe_side(language: str, lines: Sequence[str], gold: Sequence[Record] |
 def _overlap(split: Split, training: Split) -> Description:
     """Count the sentences and documents that are also in training, on each side, and the pairs."""
     languages = [language for language in split.text if language in training.text]
-    shared = {}
+    found: Description = {"sentences": {}, "sentences_over_four_words": {}}
+    documents = {}
     for language in languages:
         seen = set(training.text[language])
-        shared[language] = [line for line in split.text[language] if line in seen]
+        shared = [line for line in split.text[language] if line in seen]
+        found["sentences"][language] = len(shared)
+        found["sentences_over_four_words"][language] = sum(len(line.split()) > SHORT for line in shared)
+        if split.documents and training.documents:
+            seen_documents = {tuple(training.text[language][line] for line in span) for span in training.documents}
+            own = (tuple(split.text[language][line] for line in span) for span in split.documents)
+            documents[language] = sum(document in seen_documents for document in own)
     old, new = (zip(*(one.text[language] for language in languages), strict=True) for one in (training, split))
     pairs = set(old)
-    found: Description = {
-        "sentences": {language: len(lines) for language, lines in shared.items()},
-        "sentences_over_four_words": {
-            language: sum(len(line.split()) > SHORT for line in lines) for language, lines in shared.items()
-        },
-        "pairs": sum(pair in pairs for pair in new),
-    }
-    if split.documents and training.documents:
-        found["documents"] = {}
-        for language in languages:
-            documents = set(_documents(training, language))
-            found["documents"][language] = sum(one in documents for one in _documents(split, language))
-    return found
-
-
-def _documents(split: Split, language: str) -> list[tuple[str, ...]]:
-    lines = split.text[language]
-    return [tuple(lines[document.start : document.stop]) for document in split.documents or ()]
+    return found | {"pairs": sum(pair in pairs for pair in new)} | _without_empty(documents=documents)
 
 
 def _bound(path: Path, reference: Sequence[str], language: str) -> dict[str, Score]:
@@ -217,14 +207,15 @@ def _tables(description: Description) -> Iterator[Table]:
             bars = ["█" * round(BAR * count / largest) + f" {count:,}" for count in side_by_side]
             rows.append([f"{number * BIN + 1}-{(number + 1) * BIN}", *bars])
         yield _table(f"Lengths: {split}", ["tokens", *histograms], rows, justify="left")
-    phenomena = {split: values["phenomena"] for split, values in splits.items() if "phenomena" in values}
-    if phenomena:
-        names = dict.fromkeys(name for rates in phenomena.values() for name in rates)
-        rows = [[name, *(f"{rates.get(name, 0):.2f}" for rates in phenomena.values())] for name in names]
-        yield _table("Per 100 sentences", ["phenomenon", *phenomena], rows)
-    overlap = {split: values["in_training"] for split, values in splits.items() if "in_training" in values}
-    if overlap:
-        yield _table("Also in training", ["count", *overlap], _overlap_rows(overlap))
+    for title, column, key, absent in (
+        ("Per 100 sentences", "phenomenon", "phenomena", "0.00"),
+        ("Also in training", "count", "in_training", "-"),
+    ):
+        by_split = {split: _flat(values[key]) for split, values in splits.items() if key in values}
+        names = dict.fromkeys(name for numbers in by_split.values() for name in numbers)
+        rows = [[name, *(numbers.get(name, absent) for numbers in by_split.values())] for name in names]
+        if rows:
+            yield _table(title, [column, *by_split], rows)
     rows = []
     for name, values in description.get("contrastive", {}).items():
         categories = "\n".join(f"{category} {count:,}" for category, count in values["categories"].items())
@@ -241,15 +232,15 @@ def _tables(description: Description) -> Iterator[Table]:
         yield _table("Probing tasks", ("task", "classes", f"each {'/'.join(names)}", "labels"), rows, justify="left")
 
 
-def _overlap_rows(overlap: Description) -> Iterator[list[str]]:
-    counts: dict[str, dict[str, int]] = {}
-    for split, values in overlap.items():
-        for name in ("sentences", "sentences_over_four_words", "documents"):
-            for language, count in values.get(name, {}).items():
-                counts.setdefault(f"{name.replace('_', ' ')}, {language}", {})[split] = count
-        counts.setdefault("sentence pairs", {})[split] = values["pairs"]
-    for name, by_split in counts.items():
-        yield [name, *(f"{by_split[split]:,}" if split in by_split else "-" for split in overlap)]
+def _flat(values: Description) -> dict[str, str]:
+    """Return the numbers under all keys as text, those of languages under `KEY, LANGUAGE` and those of pairs last."""
+    numbers: dict[str, str] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            numbers |= {f"{name.replace('_', ' ')}, {language}": f"{count:,}" for language, count in value.items()}
+        elif name != "pairs":
+            numbers[name] = f"{value:.2f}"
+    return numbers | ({"sentence pairs": f"{values['pairs']:,}"} if "pairs" in values else {})
 
 
 def _table(

@@ -9,7 +9,8 @@ from typing import get_args
 from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
 from context_nmt.measures.bleu import Score, Texts, score_raw_and_tokenized, score_tokenized
-from context_nmt.measures.discourse.word_accuracy import (
+from context_nmt.measures.scored_text import composed
+from context_nmt.measures.word_accuracy import (
     PRONOUNS,
     listed,
     read_alignments,
@@ -17,7 +18,6 @@ from context_nmt.measures.discourse.word_accuracy import (
     usual_pronouns,
     word_accuracy,
 )
-from context_nmt.measures.scored_text import composed
 from context_nmt.settings.evaluation import Tokenizer, tokenizer_of
 
 UNSPACED = ("zh", "ja-mecab", "char")  # tokenizers of languages that are written without spaces

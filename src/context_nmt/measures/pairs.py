@@ -4,7 +4,7 @@ from typing import Any
 
 from context_nmt.corpus.hypotheses import digests
 from context_nmt.files import replacing_folder, write_json
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 

@@ -5,17 +5,16 @@ from tempfile import TemporaryDirectory
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import write_tokens
+from context_nmt.decoding.in_batches import usable
 from context_nmt.decoding.rescoring import rescore_ids
-from context_nmt.decoding.workers import usable
 from context_nmt.files import write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named
-from context_nmt.models.processes import processes
+from context_nmt.models.devices import device_named, processes
 from context_nmt.progress import tracked
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.layout import rescored_name
 from context_nmt.settings.run_layout import run_name
@@ -29,7 +28,7 @@ def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: st
     differ, and models of the wrong kind.
     """
     run = run_name(variant, seed)
-    settings = read_settings(DecodingSettings, experiment.plan(variant, "decoding"))
+    settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus, torch_device = BinarizedCorpus(experiment.binarized), device_named(device)
     model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, judge))
     results = {}

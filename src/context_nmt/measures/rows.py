@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from context_nmt.files import UserError, replacing
@@ -14,6 +14,7 @@ HUMAN = "human"  # of the reference
 CHANCE = "chance"  # of a classifier that always chooses the most frequent class
 TEXT = "text"  # of the text itself: its number of sentences, items or words
 NO_RUNS = (BOUND, HUMAN, CHANCE, TEXT)
+SUMMED, NORMALIZED = "accuracy", "accuracy_normalized"  # on contrastive sets: by log-probability, and by its mean
 TESTS = ("bootstrap", "sacrebleu", "sign")  # for a difference; their p-values are the metrics p_TEST
 
 
@@ -59,18 +60,7 @@ def write_rows(path: Path, run: str, rows: Iterable[Row]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row in rows:  # None becomes an empty cell
-            measure = row.measure
-            writer.writerow(
-                (
-                    row.subject or run,
-                    measure.test_set,
-                    measure.metric,
-                    measure.layer,
-                    measure.tag,
-                    row.value,
-                    row.signature,
-                )
-            )
+            writer.writerow((row.subject or run, *astuple(row.measure), row.value, row.signature))
 
 
 def in_order(measure: Measure) -> tuple[object, ...]:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from context_nmt.corpus.documents import reference_names
 from context_nmt.corpus.moses import MosesSide
-from context_nmt.corpus.references import reference_names
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import read_parallel
 from context_nmt.measures.bleu import tokenizer_name
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import EvaluationPlan
 from context_nmt.settings.run_layout import RunLayout
 

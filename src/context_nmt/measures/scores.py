@@ -1,4 +1,4 @@
-"""Score the translations of every test set."""
+"""Score the translations of every test set, and count the text of all sets."""
 
 from collections.abc import Iterable, Iterator
 from statistics import fmean
@@ -7,10 +7,10 @@ from context_nmt.corpus.documents import read_documents
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError, read_lines
+from context_nmt.files import UserError, iterate_lines, read_lines
 from context_nmt.measures.bleu import Score, score_documents, score_raw, score_sacrebleu, score_tokenized
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.rows import BOUND, Row, row
+from context_nmt.measures.rows import BOUND, TEXT, Row, row
 from context_nmt.measures.scored_text import SEGMENTED, as_scored, text_of_tokens
 from context_nmt.settings.evaluation import EvaluationPlan
 
@@ -93,3 +93,22 @@ def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Ite
         raise UserError(f"{bound} scores 0 sacrebleu: it is not a translation of the test set")
     yield row(test, "sacrebleu", oracle, signature=signature, subject=BOUND)
     yield row(test, "sacrebleu_of_bound", round(100 * score["score"] / oracle, 4), signature=f"percent|{signature}")
+
+
+def size_rows(experiment: EvaluationFolder) -> Iterator[Row]:
+    """Yield the numbers of sentences, documents and words of the training set, the validation set and all test sets.
+
+    Words are the Moses tokens of a language, its tag. Training pairs that cleaning leaves out do not count. Raise
+    UserError for missing files.
+    """
+    corpus, folder = experiment.settings.corpus, experiment.tokenized
+    for split in dict.fromkeys((corpus.train, corpus.validation, *corpus.tests)):
+        sentences = 0
+        for language in (corpus.source, corpus.target):
+            lines = iterate_lines(folder / f"{split}.{language}")
+            lengths = [len(line.split()) for line in as_tokens(experiment.settings, language, lines)]
+            sentences = len(lengths)
+            yield row(split, "words_of_text", sum(lengths), tag=language, subject=TEXT)
+        yield row(split, "sentences_of_text", sentences, subject=TEXT)
+        if documents := read_documents(folder, split, sentences):
+            yield row(split, "documents_of_text", len(documents), subject=TEXT)

@@ -23,6 +23,7 @@ from torch.nn import functional
 
 from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import (
+    Dropout,
     LayerContext,
     Place,
     ScaledDotProduct,
@@ -33,7 +34,6 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
-from context_nmt.transformer.dropout import Dropout
 
 SLOTS = ("encoder_self_attention", "decoder_self_attention")
 

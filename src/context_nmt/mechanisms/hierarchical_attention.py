@@ -26,6 +26,7 @@ from torch.autograd.function import once_differentiable
 from context_nmt.files import UserError
 from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import (
+    Dropout,
     Place,
     ScaledDotProduct,
     Shows,
@@ -34,7 +35,6 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
-from context_nmt.transformer.dropout import Dropout
 from context_nmt.transformer.sentence_context import SentenceContext
 
 SLOTS = ("encoder_output", "decoder_output")

@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, PlainValidator
 
 from context_nmt.files import UserError, read_yaml
-from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check
+from context_nmt.settings import Checked, check, require
 
 PATH = Path(__file__).with_name("lexicon.yaml")
 LANGUAGES = ("en", "de")

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from context_nmt.files import UserError, write_lines
-from context_nmt.settings.miniature import ProbingSettings
+from context_nmt.settings.miniature import ProbingTaskSizes
 
 SPLITS = ("tr", "va", "te")
 LENGTHS = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))  # tokens, of the classes 0 to 5
@@ -174,7 +174,7 @@ Sentences = Sequence[ParsedSentence]
 class BalancedSampler:
     """Draws the splits of a task, with equally many sentences of each class; too few raise UserError."""
 
-    def __init__(self, settings: ProbingSettings, random: Random):
+    def __init__(self, settings: ProbingTaskSizes, random: Random):
         self.settings, self.random = settings, random
 
     def too_few(self, found: str) -> UserError:
@@ -553,7 +553,7 @@ TASKS: Mapping[str, TaskMaker] = {
 }
 
 
-def write_probing_tasks(sentences: Sentences, folder: Path, settings: ProbingSettings, random: Random) -> None:
+def write_probing_tasks(sentences: Sentences, folder: Path, settings: ProbingTaskSizes, random: Random) -> None:
     """Write FOLDER/TASK.txt for all ten tasks; raise UserError for too few sentences or sizes of an unknown task."""
     for name in settings.training_of:
         if name not in TASKS:
@@ -561,7 +561,7 @@ def write_probing_tasks(sentences: Sentences, folder: Path, settings: ProbingSet
     distinct = list({sentence.text: sentence for sentence in sentences}.values())
     for name, task in TASKS.items():
         try:
-            examples = task(distinct, BalancedSampler(settings.of(name), random))
+            examples = task(distinct, BalancedSampler(settings.for_task(name), random))
         except UserError as error:
             raise UserError(f"probing task {name}: {error}") from None
         lines = (f"{split}\t{example.label}\t{example.text}" for split in SPLITS for example in examples[split])

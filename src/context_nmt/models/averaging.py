@@ -7,18 +7,17 @@ from typing import Any
 from torch import Tensor
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import copy_text_files
 from context_nmt.files import UserError, locked, read_json, replacing_folder, sha256, write_json
 from context_nmt.models import checkpoints
-from context_nmt.settings import read_settings
+from context_nmt.settings import read_plan
+from context_nmt.settings.model import AveragingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
-from context_nmt.settings.training import AveragingSettings
 
 
 def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
     """Average a run's checkpoints, write all files that translation needs, and remove the training's scratch folder."""
     run = run_name(variant, seed)
-    averaging = read_settings(AveragingSettings, experiment.plan(variant, "averaging"))
+    averaging = read_plan(AveragingSettings, experiment.plan(variant, "averaging"))
     select_by = read_json(experiment.plan(variant, "training"))["training"]["select_by"]
     weights, metadata = average(experiment.checkpoints(run), averaging, select_by=select_by)
     checkpoints.check_vocabularies(experiment.checkpoints(run), metadata, BinarizedCorpus(experiment.binarized))
@@ -28,6 +27,21 @@ def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
     with locked(experiment.training_lock(run)):
         shutil.rmtree(experiment.scratch(run), ignore_errors=True)
+
+
+def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
+    """Copy the files of text_chain.py into the folder `destination`; raise UserError for a missing one."""
+    corpus = BinarizedCorpus(binarized)
+    files = [tokenized / "moses.json", subwords / "units.json", *tokenized.glob("truecaser.*.json")]
+    files += [corpus.training_folder / f"vocabulary.{language}.txt" for language in (corpus.source, corpus.target)]
+    files += [path for name in ("codes", "vocabulary", "sentencepiece") for path in subwords.glob(f"{name}.*")]
+    destination.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        shutil.copyfile(path, destination / path.name)
+    halves = [read_json(folder / "corpus.json") for folder in (corpus.training_folder, binarized / "tests")]
+    write_json(destination / "corpus.json", halves[0] | halves[1])
 
 
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

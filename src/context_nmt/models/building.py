@@ -11,27 +11,28 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
 from context_nmt.settings.model import ModelSettings, OutputSlot
 from context_nmt.transformer.attention import Place
-from context_nmt.transformer.embedding import Embedding, position_table, token_table
+from context_nmt.transformer.embedding import Embedding, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
 
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> Model:
-    """Build a model with fresh weights for vocabularies of these sizes.
-
-    Raise UserError if all embeddings are tied and the vocabularies differ in size.
-    """
+    """Build a model with fresh weights; raise UserError if all embeddings are tied and vocabularies differ in size."""
     model = plan.model
     if model.tying == "all" and source_vocabulary != target_vocabulary:
         raise UserError(
             f"model.tying is all, but the vocabularies hold {source_vocabulary} and {target_vocabulary} units;"
             " set units.joint to true, or model.tying to decoder or none"
         )
-    target_table = _table(model, target_vocabulary)
-    source_table = target_table if model.tying == "all" else _table(model, source_vocabulary)
+
+    def table(vocabulary: int) -> nn.Embedding:
+        return token_table(vocabulary, model.width, model.embedding_initialisation)
+
+    target_table = table(target_vocabulary)
+    source_table = target_table if model.tying == "all" else table(source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
-    output.weight = _table(model, target_vocabulary).weight if model.tying == "none" else target_table.weight
+    output.weight = table(target_vocabulary).weight if model.tying == "none" else target_table.weight
     parts: dict[str, Any] = {  # in this order, since each draws its weights
         "source_embedding": _embedding(model, source_table, bias=model.source_embedding_bias),
         "target_embedding": _embedding(model, target_table),
@@ -60,11 +61,11 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     parts |= {slot: _mechanism(plan, slot, 1) for slot in get_args(OutputSlot) if slot in plan.slots}
     built: Model = importlib.import_module(plan.kind_module).build(model, parts)
     if model.initialisation == "bert":
-        _draw_as_bert_does(built)
+        _initialise_like_bert(built)
     return built
 
 
-def _draw_as_bert_does(model: nn.Module) -> None:
+def _initialise_like_bert(model: nn.Module) -> None:
     """Draw linear maps from N(0, 0.02); queries, keys and values by Glorot as one map, as Mask-Predict's code does."""
     for name, module in model.named_modules():
         _, _, last = name.rpartition(".")
@@ -74,12 +75,8 @@ def _draw_as_bert_does(model: nn.Module) -> None:
             nn.init.normal_(module.weight, std=0.02)
 
 
-def _table(model: ModelSettings, vocabulary: int) -> nn.Embedding:
-    return token_table(vocabulary, model.width, model.embedding_initialisation)
-
-
 def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:
-    learned = position_table(model.maximum_positions, model.width) if model.positions == "learned" else None
+    learned = token_table(model.maximum_positions, model.width, "bert") if model.positions == "learned" else None
     scale, dropout = model.embedding_scale, model.embedding_dropout
     return Embedding(table, positions=learned, scale=scale, dropout=dropout, bias=bias)
 

@@ -64,7 +64,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.named_parameters())
 
 
-def fill(model: nn.Module, weights: dict[str, Tensor], origin: object) -> None:
+def load_weights(model: nn.Module, weights: dict[str, Tensor], origin: object) -> None:
     """Copy weights into a model; raise UserError unless names and shapes are exactly the model's."""
     parameters = weights_of(model)
     if different := sorted(parameters.keys() ^ weights.keys()):
@@ -77,7 +77,7 @@ def fill(model: nn.Module, weights: dict[str, Tensor], origin: object) -> None:
             parameter.copy_(weights[name])
 
 
-def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
+def initialise_from_run(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
     """Copy a run's weights into a model that may have further mechanisms after its stacks; these stay as they are.
 
     The model may also join sentences where the other does not. Raise UserError unless all other names, all shapes, the
@@ -85,11 +85,13 @@ def start_from(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedC
     """
     weights, metadata = load(path)
     check_vocabularies(path, metadata, corpus)
-    fill_from(model, plan, weights, ModelPlan.from_dict(metadata["plan"]), path)
+    load_compatible_weights(model, plan, weights, ModelPlan.from_dict(metadata["plan"]), path)
 
 
-def fill_from(model: nn.Module, plan: ModelPlan, weights: dict[str, Tensor], start: ModelPlan, origin: object) -> None:
-    """Copy the weights of another plan as `start_from` does; raise UserError, with their origin, if they do not fit."""
+def load_compatible_weights(
+    model: nn.Module, plan: ModelPlan, weights: dict[str, Tensor], start: ModelPlan, origin: object
+) -> None:
+    """Copy another plan's weights, see `initialise_from_run`; raise UserError with their origin if they do not fit."""
     stored = asdict(start.model)
     for key, value in asdict(plan.model).items():
         if key not in (*DROPOUTS, *CONTEXT) and stored[key] != value:
@@ -97,7 +99,7 @@ def fill_from(model: nn.Module, plan: ModelPlan, weights: dict[str, Tensor], sta
     new_weights = {
         name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)
     }
-    fill(model, {**new_weights, **weights}, origin)
+    load_weights(model, {**new_weights, **weights}, origin)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None 
         raise UserError(f"{path}: not the model of a run ({error} is missing or wrong)") from None
     if corpus is not None:
         check_vocabularies(path, metadata, corpus)
-    fill(model, weights, path)
+    load_weights(model, weights, path)
     return model.to(device).eval()
 
 

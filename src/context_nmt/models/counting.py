@@ -33,8 +33,9 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
                 inputs.append(torch.zeros(1, model.sentences, dtype=torch.long))
             model.output(model(*inputs)).sum().backward()
     parts: dict[str, int] = {}
-    for name, parameter in model.named_parameters():
-        part = _part(name)
+    for name, parameter in model.named_parameters():  # encoder.layers.3.self_attention.query.weight
+        first, *rest = re.sub(r"layers\.\d+\.", "", name).split(".")
+        part = f"{first}.{rest[0]}" if first in ("encoder", "decoder") else first  # encoder.self_attention
         parts[part] = parts.get(part, 0) + parameter.numel()
     return {
         "kind": plan.model.kind,
@@ -47,9 +48,3 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
             for slot, layers in plan.slots.items()
         },
     }
-
-
-def _part(name: str) -> str:
-    """encoder.layers.3.self_attention.query.weight -> encoder.self_attention."""
-    first, *rest = re.sub(r"layers\.\d+\.", "", name).split(".")
-    return f"{first}.{rest[0]}" if first in ("encoder", "decoder") else first

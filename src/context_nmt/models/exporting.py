@@ -19,10 +19,7 @@ POSITIONS = 1024  # of sinusoids, which have no end
 
 
 def export(run: Path, folder: Path) -> None:
-    """Write the model in the folder of a run, with its text files, as a CTranslate2 model.
-
-    Raise UserError for a model that CTranslate2 cannot run, if the package is missing, and if `folder` exists.
-    """
+    """Write a run's model and text for CTranslate2; raise UserError if it cannot run it, and if `folder` exists."""
     if folder.exists():
         raise UserError(f"{folder}: exists already; name a new folder")
     path = weights_of_run(run)

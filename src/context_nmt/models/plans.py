@@ -2,19 +2,18 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from context_nmt.files import UserError, read_json, write_json
-from context_nmt.settings import within_bounds
-from context_nmt.settings.model import JOINED, ModelSettings, OutputSlot
-from context_nmt.settings.training import ScheduleSettings, TrainingSettings
+from context_nmt.files import UserError, write_json
+from context_nmt.settings import Checked, check, read_plan
+from context_nmt.settings.model import JOINED, ModelSettings, TrainingSettings, output_slots
 
 KINDS = "context_nmt.models.kinds"  # one of its modules is loaded by name
 VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan has training.validation_bleu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filling:
+class Filling(Checked):
     """The mechanism in one slot of one layer, and its settings."""
 
     mechanism: str
@@ -22,7 +21,7 @@ class Filling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelPlan:
+class ModelPlan(Checked):
     """A model without its vocabularies."""
 
     model: ModelSettings
@@ -31,7 +30,9 @@ class ModelPlan:
     @property
     def kind_module(self) -> str:
         """Return the module of the model's kind, which is `document` if a slot looks at previous sentences."""
-        return f"{KINDS}.{'document' if set(self.slots) & set(get_args(OutputSlot)) else self.model.kind}"
+        if output_slots(self.slots):
+            return f"{KINDS}.document"
+        return f"{KINDS}.{'masked' if self.model.kind == 'masked' else 'autoregressive'}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without numbers of joined sentences that are 0."""
@@ -42,20 +43,18 @@ class ModelPlan:
     def from_dict(cls, values: dict[str, Any]) -> "ModelPlan":
         """Undo `to_dict`; raise UserError for values that no plan of this version has."""
         try:
-            slots = {slot: tuple(Filling(**layer) for layer in layers) for slot, layers in values["slots"].items()}
-            model = ModelSettings(**values["model"])
-            within_bounds(model)
-            return cls(model=model, slots=slots)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            return check(cls, values, where="")
+        except UserError as error:
             raise UserError(f"not the plan of a model ({error})") from None
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingPlan:
-    """A model and its recipe."""
+class TrainingPlan(Checked):
+    """A model and its recipe, metrics/plans/VARIANT/training.json."""
 
     model: ModelPlan
     training: TrainingSettings
+    code: dict[str, str] = field(default_factory=dict, compare=False)  # digests of the modules that are loaded by name
 
     def write(self, path: Path, code: dict[str, str]) -> None:
         """Write the plan as JSON, with the digests of the modules that are loaded by name."""
@@ -64,12 +63,4 @@ class TrainingPlan:
     @classmethod
     def read(cls, path: Path) -> "TrainingPlan":
         """Read a plan; raise UserError for a missing file and for values that no plan of this version has."""
-        values = read_json(path)
-        try:
-            schedule = ScheduleSettings(**values["training"].pop("schedule"))
-            training = TrainingSettings(**values["training"], schedule=schedule)
-            within_bounds(schedule)
-            within_bounds(training)
-            return cls(model=ModelPlan.from_dict(values["model"]), training=training)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise UserError(f"{path}: not the plan of a training ({error}); run the plan stage again") from None
+        return read_plan(cls, path)

@@ -13,7 +13,7 @@ from context_nmt.files import UserError, read_yaml
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import own_repository
 from context_nmt.progress import tracked
-from context_nmt.settings.checking import some_names
+from context_nmt.settings import some_names
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 GENERATED = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}

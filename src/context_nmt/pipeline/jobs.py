@@ -15,8 +15,7 @@ from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError
 from context_nmt.pipeline.processes import StageProcesses
 from context_nmt.settings.launch import CLUSTER, LaunchSettings, launch_key
-from context_nmt.settings.lineage import with_lineage
-from context_nmt.settings.parameters import ExperimentSettings
+from context_nmt.settings.parameters import ExperimentSettings, with_lineage
 
 if TYPE_CHECKING:  # loading it takes most of a second
     from context_nmt.pipeline.dvc import Stage

@@ -11,16 +11,13 @@ from context_nmt.corpus.download import code_of
 from context_nmt.files import UserError, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import fill_from, weights_of
+from context_nmt.models.checkpoints import load_compatible_weights, weights_of
 from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
-from context_nmt.settings.checking import check, unknown_key
+from context_nmt.settings import check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.folder import Experiment
-from context_nmt.settings.lineage import training_of
-from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
-from context_nmt.settings.parameters import ExperimentSettings
-from context_nmt.settings.training import AveragingSettings
+from context_nmt.settings.model import AveragingSettings, LayerSlot, ModelSettings, OutputSlot
+from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 
 VOCABULARY = 100  # size for models that are built without weights
 
@@ -78,7 +75,7 @@ def check_variant(settings: ExperimentSettings, variant: str) -> None:
         start_plan, start_model = _without_weights(settings, start)
         key = "document" if variant in settings.train.document else "continued"
         origin = f"params.yaml: train.{key}_start: {variant} cannot start from {start}"
-        fill_from(model, model_plan, weights_of(start_model), start_plan, origin)
+        load_compatible_weights(model, model_plan, weights_of(start_model), start_plan, origin)
 
 
 def _without_weights(settings: ExperimentSettings, variant: str) -> tuple[ModelPlan, Model]:

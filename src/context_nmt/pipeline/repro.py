@@ -12,9 +12,9 @@ from context_nmt.pipeline.dvc import read_stages
 from context_nmt.pipeline.jobs import DONE, Job, Machine, State, check_states, jobs_of, run_jobs, stages_of
 from context_nmt.pipeline.processes import StageProcesses
 from context_nmt.pipeline.slurm import Slurm
-from context_nmt.settings.checking import some_names
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings import some_names
 from context_nmt.settings.launch import read_launch
+from context_nmt.settings.parameters import Experiment
 
 
 def reproduce(

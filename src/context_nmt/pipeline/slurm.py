@@ -21,8 +21,8 @@ from context_nmt.command_line import Unfinished, noticing, one_line_errors
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.jobs import DONE, Job, State, check_states, run_jobs
 from context_nmt.pipeline.processes import Display, StageProcesses
-from context_nmt.settings.folder import Experiment
 from context_nmt.settings.launch import LaunchSettings, launch_key
+from context_nmt.settings.parameters import Experiment
 
 GRACE = 120  # seconds before the time limit at which a job is told to end
 POLL = 5.0  # seconds between two looks at the queue

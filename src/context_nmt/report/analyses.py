@@ -17,8 +17,7 @@ from context_nmt.report.panels import draw_legend, label_axes, panels_of, style
 from context_nmt.report.tables import Grid, estimate_cell, grid_of
 from context_nmt.results.metrics import is_score
 from context_nmt.results.table import Results, places
-from context_nmt.settings import Checked
-from context_nmt.settings.checking import check
+from context_nmt.settings import Checked, check
 
 Points = dict[int | str, tuple[float, float]]  # by layer or tag, mean and deviation over seeds
 BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}

@@ -10,7 +10,7 @@ from rich.table import Table
 from context_nmt.progress import on_terminal
 from context_nmt.report.pages import COSTS, front_page
 from context_nmt.results.reading import read_results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 WIDE = 200  # characters, where lines are not of a terminal
 

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from context_nmt.files import read_json
-from context_nmt.measures.contrastive import NORMALIZED, SUMMED
-from context_nmt.measures.rows import BOUND, HUMAN, TEXT, Measure
+from context_nmt.measures.rows import BOUND, HUMAN, NORMALIZED, SUMMED, TEXT, Measure
 from context_nmt.report.papers.all_systems import System
 from context_nmt.report.papers.verdicts import confounds_of, unmarked
 from context_nmt.report.tables import NOTHING, TIMES, Cell, Grid, estimate_cell, gain_cells, grid_of, value_cell

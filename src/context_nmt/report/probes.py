@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from context_nmt.measures.probes.tasks import GROUPS, TASKS
+from context_nmt.measures.probing_tasks import GROUPS, TASKS
 from context_nmt.measures.rows import CHANCE, Measure
 from context_nmt.report.analyses import sections_of
 from context_nmt.report.pages import Page, Section, heading, introduction, rows_of

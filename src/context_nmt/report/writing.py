@@ -29,7 +29,7 @@ from context_nmt.report.probes import draw_probes, probes_page
 from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.results.table import Results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 MARKS = (
     "± is the sample standard deviation over seeds. In brackets is the difference from the system's baseline or, with"

@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from context_nmt.measures.discourse.scoring import DocumentScorer
+from context_nmt.measures.discourse import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
 from context_nmt.measures.scored_text import SEGMENTED, text_of_tokens
-from context_nmt.measures.scores import read_test, score_rows
-from context_nmt.measures.sizes import size_rows
+from context_nmt.measures.scores import read_test, score_rows, size_rows
 from context_nmt.progress import Progress
 from context_nmt.results.significance import compare
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.run_layout import run_name
 

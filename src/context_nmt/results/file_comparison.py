@@ -8,7 +8,7 @@ from context_nmt.files import UserError, read_parallel, refuse_inputs, write_jso
 from context_nmt.measures.files import note_doubts, raw_tokenizer
 from context_nmt.measures.scored_text import composed
 from context_nmt.results.significance import compare
-from context_nmt.settings.checking import check
+from context_nmt.settings import check
 from context_nmt.settings.evaluation import SignificanceSettings
 
 

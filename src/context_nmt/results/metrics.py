@@ -1,7 +1,6 @@
 """The names of measures, their order in tables, and how numbers are printed."""
 
-from context_nmt.measures.contrastive import NORMALIZED, SUMMED
-from context_nmt.measures.rows import TESTS, Measure
+from context_nmt.measures.rows import NORMALIZED, SUMMED, TESTS, Measure
 
 METRICS = (  # the order in tables
     *("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "d_bleu"),

@@ -11,9 +11,7 @@ from typing import Any
 
 from context_nmt.files import UserError, json_text, read_yaml
 from context_nmt.measures.pairs import pairs_of
-from context_nmt.settings.folder import Experiment
-from context_nmt.settings.lineage import training_of
-from context_nmt.settings.parameters import ExperimentSettings, check_parameters
+from context_nmt.settings.parameters import Experiment, ExperimentSettings, check_parameters, training_of
 from context_nmt.settings.run_layout import run_name
 
 EARLIER = Path(__file__).with_name("earlier_code.yaml")

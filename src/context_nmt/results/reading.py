@@ -11,7 +11,7 @@ from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.out_of_date import earlier_code, out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import RESCORED, Results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 NUMBERS = ("update", "epoch", "learning_rate", "train_", "valid_")  # columns of learning curves, or their beginnings

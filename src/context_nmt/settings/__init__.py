@@ -1,69 +1,43 @@
-"""Every key of a params.yaml, with its default and its allowed values, in a module for each group of stages."""
+"""Every key of a params.yaml, with its default and its allowed values, in a module for each group of stages.
 
-import operator
-from collections.abc import Sequence
+`check` compares YAML and JSON values with typed settings; its errors name the key, the value and the allowed values.
+"""
+
+import dataclasses
+import difflib
+import functools
+import json
+import types
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import pydantic
+from pydantic import Field
 
 from context_nmt.files import UserError, read_json
 
-Settings = TypeVar("Settings", bound="Checked")
-SYMBOLS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+Settings = TypeVar("Settings")
+ADAPTER: Any = functools.cache(pydantic.TypeAdapter)  # one takes a millisecond, and a contrastive set has many lines
+FEW, NEAREST = 8, 3  # names that a message lists: all of a few, of more the nearest
+
+PositiveInteger = Annotated[int, Field(ge=1)]
+NonNegativeInteger = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+PositiveNumber = Annotated[float, Field(gt=0)]
+NonNegativeNumber = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]  # for dropout, for example
 
 
 class Checked:
-    """Base of all settings: unknown keys are refused, see `checking.check`."""
+    """Base of all settings: unknown keys, NaN and infinity are refused, see `check`."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
 
-class Bounds:
-    """Limits of a number (ge, gt, le, lt), checked by pydantic in params.yaml and by `within_bounds` in plans."""
-
-    def __init__(self, **limits: float) -> None:
-        self.limits = limits
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise ValueError for a number outside the limits; None is allowed."""
-        for limit, bound in self.limits.items():
-            if value is not None and not getattr(operator, limit)(value, bound):
-                raise ValueError(f"{name} is {value}; it must be {SYMBOLS[limit]} {bound}")
-
-    def __get_pydantic_core_schema__(self, kind: Any, handler: Any) -> Any:
-        return handler(kind) | self.limits
-
-
-PositiveInteger = Annotated[int, Bounds(ge=1)]
-NonNegativeInteger = Annotated[int, Bounds(ge=0)]
-Seed = Annotated[int, Bounds(ge=0, lt=2**32)]
-PositiveNumber = Annotated[float, Bounds(gt=0)]
-NonNegativeNumber = Annotated[float, Bounds(ge=0)]
-Share = Annotated[float, Bounds(ge=0, le=1)]
-ShareBelowOne = Annotated[float, Bounds(ge=0, lt=1)]  # for dropout, for example
-
-
-def within_bounds(values: Checked) -> None:
-    """Raise ValueError for a number outside its bounds, in settings that are read without pydantic."""
-    for name, hint in get_type_hints(type(values), include_extras=True).items():
-        for annotation in (hint, *get_args(hint)):
-            for bounds in (
-                metadata for metadata in getattr(annotation, "__metadata__", ()) if isinstance(metadata, Bounds)
-            ):
-                bounds.check(name, getattr(values, name))
-
-
-def read_settings(kind: type[Settings], path: Path) -> Settings:
-    """Read flat settings from a plan without pydantic, which not all machines have; raise UserError for wrong ones."""
-    try:
-        settings = kind(**read_json(path))
-        within_bounds(settings)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{path}: not {kind.__name__} ({error}); run the plan stage again") from None
-    return settings
-
-
 def require(condition: bool, message: str) -> None:
-    """Raise ValueError(message) unless the condition holds; `checking.check` adds the path of the key."""
+    """Raise ValueError(message) unless the condition holds; `check` adds the path of the key."""
     if not condition:
         raise ValueError(message)
 
@@ -71,3 +45,79 @@ def require(condition: bool, message: str) -> None:
 def require_distinct(key: str, values: Sequence[Any]) -> None:
     """Raise ValueError if a list contains a value twice."""
     require(len(set(values)) == len(values), f"{key} is {list(values)}; each may be listed only once")
+
+
+def read_plan(kind: type[Settings], path: Path) -> Settings:
+    """Read settings from a JSON file of the plan stage; raise UserError for wrong ones."""
+    values = read_json(path)
+    try:
+        return check(kind, values, where="")
+    except UserError as error:
+        raise UserError(f"{path}: {error}; run the plan stage again") from None
+
+
+def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Settings:
+    """Build settings from the plain values under `key` of a file; raise UserError with the path of a wrong key."""
+    try:
+        return ADAPTER(kind).validate_json(json.dumps(values), strict=True)
+    except pydantic.ValidationError as failure:
+        # a misspelt key comes before the one that is then missing
+        error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
+        path = ".".join([*filter(None, [key]), *(str(name) for name in error["loc"] if name != "[key]")])
+        raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
+    except ValueError as error:  # YAML has circular aliases
+        raise UserError(": ".join(filter(None, [where, key, str(error)]))) from None
+    except TypeError:  # and dates, sets and binary data, which JSON has not
+        raise UserError(f"{where}: {_not_json(values, [key] if key else [])}") from None
+
+
+def _not_json(value: Any, path: list[str]) -> str | None:
+    """Return what is wrong with the first value that JSON does not have, and its key."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        found = (_not_json(name, path) or _not_json(one, [*path, str(name)]) for name, one in inner)
+        return next(filter(None, found), None)
+    if isinstance(value, str | int | float | None):
+        return None
+    return f"{'.'.join(path) or 'a key'}: is a {type(value).__name__}, {value}; if it is text, put it into quotes"
+
+
+def _explain(error: Any, kind: type) -> str:
+    if error["type"] == "unexpected_keyword_argument":
+        *parents, key = error["loc"]
+        return unknown_key(key, _known_keys(kind, parents))
+    if error["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
+        return "this key is required"
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
+
+
+def some_names(given: Any, known: Collection[str]) -> str:
+    """List the allowed names for a message; of many, those most similar to the given one."""
+    if len(known) <= FEW:
+        return ", ".join(known)
+    nearest = difflib.get_close_matches(str(given), known, n=NEAREST, cutoff=0.0)
+    return f"{', '.join(nearest)} and {len(known) - NEAREST} others"
+
+
+def unknown_key(key: Any, known: list[str]) -> str:
+    """Return the message for an unknown key, with the most similar known key and all known keys."""
+    nearest = difflib.get_close_matches(str(key), known, n=1)
+    return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
+
+
+def _known_keys(kind: Any, path: list[Any]) -> list[str]:
+    """Return the keys of the settings at `path` inside `kind`; the path may pass through dicts, tuples and unions."""
+    for step in path:
+        if dataclasses.is_dataclass(kind):
+            kind = {field.name: field.type for field in dataclasses.fields(kind)}[step]
+        else:
+            kind = _last_argument(kind)
+        if isinstance(kind, types.UnionType):
+            kind = _last_argument(kind)
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+def _last_argument(kind: Any) -> Any:
+    return [argument for argument in kind.__args__ if argument not in (..., types.NoneType)][-1]

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from context_nmt.settings import (
-    Bounds,
     Checked,
     NonNegativeNumber,
     PositiveInteger,
@@ -42,11 +43,11 @@ class SignificanceSettings(Checked):
     # and Korean, char for other languages that are written without spaces, and else 13a
     tokenizer: Tokenizer | None = None
     # least score of the references themselves, turned into tokens and back; the text stage refuses a lower one
-    minimum_ceiling: Annotated[float, Bounds(ge=0, le=100)] = 90.0
+    minimum_ceiling: Annotated[float, Field(ge=0, le=100)] = 90.0
     resamples: PositiveInteger = 1000  # number of resamples of both bootstrap tests
     # size of a resample relative to the test set, in compare-mt's test; its own default is 0.5
-    sample_ratio: Annotated[float, Bounds(gt=0, le=1)] = 1.0
-    seed: Annotated[int, Bounds(ge=1, lt=2**32)] = 12345  # fixes the resamples; not 0, which sacrebleu takes as no seed
+    sample_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
+    seed: Annotated[int, Field(ge=1, lt=2**32)] = 12345  # fixes the resamples; not 0, which sacrebleu takes as no seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_yaml
-from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, PositiveNumber, require
+from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, PositiveNumber, check, require
 
 CLUSTER = "launch.yaml"  # in the project's folder, not in git: its `launch` is for the machines of this copy
 KEYS = {"train": "train", "probe": "probe"} | dict.fromkeys(
     ("decode", "distill", "rescore", "contrast", "analyse"), "decode"
 )
+# Options of sbatch that would break the order of jobs, or what is noted of them.
+OWN = {"--array", "-a", "--dependency", "-d", "--job-name", "-J", "--output", "-o", "--chdir", "-D", "--signal"}
 
 
 def launch_key(stage: str) -> str:
     """Return the key under `launch` that a stage of dvc.yaml is started by; it may have a suffix: train_document@x."""
     return KEYS.get(stage.partition("@")[0].partition("_")[0], "text")
-
-
-# Options of sbatch that would break the order of jobs, or what is noted of them.
-OWN = {"--array", "-a", "--dependency", "-d", "--job-name", "-J", "--output", "-o", "--chdir", "-D", "--signal"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,22 +74,19 @@ def with_commands(launch: Any) -> Any:
 
 
 def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
-    """Return the values under `launch` in params.yaml, with those of launch.yaml in the project's folder above them.
-
-    They are not checked, and pydantic is not loaded: trainings run on machines that have only PyTorch.
-    """
-    given, own_given = (_read(path).get("launch") for path in (parameters, project / CLUSTER))
-    values = dict(with_commands(given)) if isinstance(given, dict) else {}  # the plan stage says what is wrong
-    for key, own in (with_commands(own_given) if isinstance(own_given, dict) else {}).items():
-        both = isinstance(own, dict) and isinstance(values.get(key), dict)
-        values[key] = values[key] | own if both else own
+    """Return the unchecked values under `launch` in params.yaml, overridden by launch.yaml in the project's folder."""
+    values: dict[str, Any] = {}
+    for path in (parameters, project / CLUSTER):
+        read = read_yaml(path) if path.is_file() else {}  # a stage reports a missing params.yaml itself
+        launch = with_commands(read.get("launch")) if isinstance(read, dict) else {}
+        for key, own in launch.items() if isinstance(launch, dict) else ():  # the plan stage says what is wrong
+            both = isinstance(own, dict) and isinstance(values.get(key), dict)
+            values[key] = values[key] | own if both else own
     return values
 
 
 def read_launch(parameters: Path, project: Path) -> LaunchSettings:
     """Read and check `launch` in params.yaml, and launch.yaml; raise UserError for wrong keys of either."""
-    from context_nmt.settings.checking import check
-
     cluster = project / CLUSTER
     if cluster.is_file():
         values = read_yaml(cluster)
@@ -99,8 +94,3 @@ def read_launch(parameters: Path, project: Path) -> LaunchSettings:
             raise UserError(f"{cluster}: must have the key launch and no other")
         check(LaunchSettings, with_commands(values["launch"]), where=str(cluster), key="launch")
     return check(LaunchSettings, launch_values(parameters, project), where=str(parameters), key="launch")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    values = read_yaml(path) if path.is_file() else {}  # a stage reports a missing params.yaml itself
-    return values if isinstance(values, dict) else {}

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from context_nmt.settings import Bounds, Checked, PositiveInteger, Seed, Share, require
+from pydantic import Field
 
-AtLeastTwo = Annotated[int, Bounds(ge=2)]
+from context_nmt.settings import Checked, PositiveInteger, Seed, Share, require
+
+AtLeastTwo = Annotated[int, Field(ge=2)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class RateSettings(Checked):
     fronted: Share = 0.4  # times and places at the start of their clause
     # clauses with a time, place or companion that is fronted in one language only; above 0.5, this would be the usual
     # order
-    reordered: Annotated[float, Bounds(ge=0, le=0.5)] = 0.0
+    reordered: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     companion: Share = 0.1  # clauses with a companion: for, with or without somebody
     frequency: Share = 0.08  # clauses with an adverb of frequency
     manner: Share = 0.08  # clauses with an adverb of manner
@@ -72,7 +74,7 @@ class ContrastiveSettings(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbingSettings(Checked):
+class ProbingTaskSizes(Checked):
     """Size of the probing tasks."""
 
     documents: PositiveInteger = 5500  # generated for the tasks only; none of them is in the corpus
@@ -83,7 +85,7 @@ class ProbingSettings(Checked):
     # other numbers of training sentences, by task: {bigram_shift: 20000}
     training_of: dict[str, AtLeastTwo] = field(default_factory=dict)
 
-    def of(self, task: str) -> "ProbingSettings":
+    def for_task(self, task: str) -> "ProbingTaskSizes":
         """Return the sizes of one task."""
         return replace(self, training=self.training_of.get(task, self.training))
 
@@ -102,7 +104,7 @@ class MiniatureSettings(Checked):
     test: PositiveInteger = 1_000  # test sentences
     rates: RateSettings = RateSettings()
     contrastive: ContrastiveSettings = ContrastiveSettings()
-    probing: ProbingSettings = ProbingSettings()
+    probing: ProbingTaskSizes = ProbingTaskSizes()
     # rates of the documents for probing; by default with more and longer clauses, for rare classes
     probing_rates: RateSettings = RateSettings(
         plural=0.35, adjective=0.4, relative=0.35, time=0.4, place=0.4, companion=0.2, subordinate=0.25, coordinated=0.3

@@ -1,22 +1,117 @@
-"""All keys of a params.yaml, and the function that reads it."""
+"""All keys of a params.yaml, the function that reads it, and the experiment that it describes."""
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from context_nmt.files import UserError, read_yaml
-from context_nmt.settings import Checked, Seed, require, require_distinct
-from context_nmt.settings.checking import check, some_names
+from context_nmt.settings import Checked, Seed, check, require, require_distinct, some_names
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.evaluation import ProbingSettings, SignificanceSettings
 from context_nmt.settings.launch import LaunchSettings, with_commands
-from context_nmt.settings.model import ModelSettings, output_slots
+from context_nmt.settings.layout import Layout
+from context_nmt.settings.model import AveragingSettings, ModelSettings, Slot, TrainingSettings, output_slots
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
-from context_nmt.settings.training import AveragingSettings, TrainingSettings
-from context_nmt.settings.variants import Recipe, VariantSettings
 
 OF_UNITS = ("codes", "vocabulary")  # files in runs/subwords, which has the splits, too
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantSettings(Checked):
+    """One named system: the mechanisms in its slots, and its changes to the experiment's recipe.
+
+    A slot holds a mechanism with its settings, `{mechanism: NAME, layers: [1, 2], KEY: VALUE}`, or a list of such
+    entries for different layers. With `like`, an entry without `mechanism` changes settings of the other variant's.
+    """
+
+    like: str | None = None  # another variant; everything but its label is taken from it, then changed by the keys here
+    label: str | None = None  # the name in tables; if unset, the variant's key
+    # mechanisms by slot; a slot that is not named has plain attention
+    slots: dict[Slot, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)  # changes to the keys of model
+    training: dict[str, Any] = field(default_factory=dict)  # changes to the keys of training
+    averaging: dict[str, Any] = field(default_factory=dict)  # changes to the keys of averaging
+    decoding: dict[str, Any] = field(default_factory=dict)  # changes to the keys of decoding
+    baseline: str | None = None  # the variant that tables compare it with
+    # the test whose p-value marks its difference: bootstrap of compare-mt, of sacrebleu as in Moses, or the sign test
+    test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"
+
+    def __post_init__(self) -> None:
+        require(
+            not self.label or self.label.splitlines() == [self.label],
+            f"label is {self.label!r}; it must be one line of text",
+        )
+        for slot, filling in self.slots.items():
+            entries = filling if isinstance(filling, list) else [filling]
+            require(
+                len(entries) > 0 and all(isinstance(entry, dict) for entry in entries),
+                f"slots.{slot} is {filling!r}; it must be {{mechanism: NAME, …}} or a list of such entries",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Checked):
+    """The settings of one variant: the experiment's, with the variant's changes."""
+
+    units: UnitSettings
+    slots: dict[Slot, Any]
+    model: ModelSettings
+    training: TrainingSettings
+    averaging: AveragingSettings
+    decoding: DecodingSettings
+
+    @property
+    def looking_back(self) -> list[str]:
+        """The keys by which the variant sees previous sentences."""
+        joined = ["model.previous_sources"] if self.model.previous_sources else []
+        return [f"slots.{slot}" for slot in output_slots(self.slots)] + joined
+
+    def __post_init__(self) -> None:
+        model, training, averaging, decoding = self.model, self.training, self.averaging, self.decoding
+        masked, after_stacks = model.kind == "masked", output_slots(self.slots)
+        kept = training.keep_last if averaging.select == "last" else training.keep_best
+        require(
+            averaging.count <= kept,
+            f"averaging.count is {averaging.count}, but training.keep_{averaging.select} keeps only {kept}",
+        )
+        beam_key = "length_beam" if masked else "beam"
+        beam_size = getattr(decoding, beam_key)
+        require(
+            decoding.n_best <= beam_size,
+            f"decoding.n_best is {decoding.n_best}; where model.kind is {model.kind}, it must be at most"
+            f" decoding.{beam_key} ({beam_size})",
+        )
+        require(
+            model.tying != "all" or bool(self.units.joint),
+            "model.tying is all, but units.joint is false: one table cannot hold two vocabularies;"
+            " set model.tying to decoder or none, or units.joint to true",
+        )
+        sentences = 1 + model.previous_sources
+        longest = (model.maximum_positions - masked) // sentences - 1
+        require(
+            training.maximum_sentence_length <= longest or not (masked or model.positions == "learned"),
+            f"training.maximum_sentence_length is {training.maximum_sentence_length}; with learned positions or a"
+            f" masked model it must be at most {longest}: model.maximum_positions ({model.maximum_positions})"
+            f"{f' shared by {sentences} sentences' if sentences > 1 else ''} less one for END"
+            f"{' and one for length 0' if masked else ''}",
+        )
+        schedule = training.schedule
+        require(
+            schedule.kind != "cosine" or schedule.warmup < training.maximum_updates,
+            f"training.schedule.warmup is {schedule.warmup}; where its kind is cosine, it must be less than"
+            f" training.maximum_updates ({training.maximum_updates})",
+        )
+        require(
+            model.kind == "autoregressive" or not after_stacks,
+            f"slots.{', '.join(after_stacks)} needs model.kind autoregressive, but model.kind is {model.kind}",
+        )
+        require(
+            bool(after_stacks) or not decoding.reference_context,
+            "decoding.reference_context is true, but this variant has no slot that looks at previous sentences",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +195,9 @@ class ExperimentSettings(Checked):
         _require_file_names(self.corpus)
         train, probing, names = self.train, self.probing, list(self.variants)
         require(len(names) > 0, "variants is empty; it must have at least one variant")
-        _require_variant("focus", self.focus, names)
-        variants_by_key = {
-            f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")
-        }
-        variants_by_key |= {
-            "probing.sentences": probing.sentences,
-            "probing.words": probing.words,
-            "rescored": self.rescored,
-        }
-        for key, variants in variants_by_key.items():
+        lists = {f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")}
+        lists |= {f"probing.{key}": getattr(probing, key) for key in ("sentences", "words")}
+        for key, variants in {"focus": [self.focus], **lists, "rescored": self.rescored}.items():
             for name in variants:
                 _require_variant(key, name, names)
         sets = (*self.corpus.tests, *self.corpus.groups, *self.corpus.contrastive)
@@ -214,3 +302,63 @@ def _merged(base: dict[Any, Any], changes: dict[Any, Any]) -> dict[Any, Any]:
         if isinstance(base[key], dict) and isinstance(changes[key], dict) and "mechanism" not in changes[key]:
             merged[key] = _merged(base[key], changes[key])
     return merged
+
+
+class Training(NamedTuple):
+    """How a variant is trained: the stage of dvc.yaml, the variant it starts from, and that whose output it learns."""
+
+    stage: str
+    start: str | None = None
+    teacher: str | None = None
+
+
+def training_of(train: TrainSettings, variant: str) -> Training:
+    """Return how a variant is trained, according to `train` in params.yaml."""
+    if variant in train.distilled:
+        return Training("train_distilled", teacher=train.teachers[0])
+    if variant in train.document:
+        return Training("train_document", start=train.document_start)
+    if variant in train.continued:
+        return Training("train_continued", start=train.continued_start)
+    return Training("train")
+
+
+def with_lineage(settings: ExperimentSettings, variants: Iterable[str]) -> set[str]:
+    """Return the variants with all that they, directly or not, start from, learn from or are compared with."""
+    needed, left = set[str](), [*variants]
+    while left:
+        if (name := left.pop()) not in needed:
+            needed.add(name)
+            _, start, teacher = training_of(settings.train, name)
+            teachers = settings.train.teachers if name in settings.rescored else ()
+            left += filter(None, (settings.variants[name].baseline, start, teacher, *teachers))
+    return needed
+
+
+def experiment_folder(given: Path) -> Path:
+    """Return an experiment's folder from its path or its name in `experiments/`; raise UserError if there is none."""
+    for folder in (given, "experiments" / given):
+        if (folder / "params.yaml").is_file():
+            return folder
+    known = sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml"))
+    names = some_names(given.name, known) or "none"
+    raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {names}")
+
+
+class Experiment(Layout):
+    """A folder with a params.yaml. Stages that run on plans take a `Layout`, since they need no other key."""
+
+    @cached_property
+    def settings(self) -> ExperimentSettings:
+        """The checked params.yaml; raise UserError if it is wrong."""
+        return read_parameters(self.parameters)
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of raw text."""
+        return self.data(self.settings.corpus.name)
+
+    @property
+    def speeds(self) -> Path:
+        """The measured speeds of variants, `ROOT/benchmarks/variants.json`."""
+        return self.folder / self.settings.root / "benchmarks" / "variants.json"

@@ -3,7 +3,9 @@
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
-from context_nmt.settings import Bounds, Checked, NonNegativeInteger, PositiveInteger, require, require_distinct
+from pydantic import Field
+
+from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, require, require_distinct
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,7 @@ class CleaningSettings(Checked):
 
     minimum_length: PositiveInteger = 1  # in Moses tokens, on each side; shorter pairs are left out
     maximum_length: PositiveInteger = 80  # in Moses tokens, on each side; longer pairs are left out
-    maximum_ratio: Annotated[float, Bounds(ge=1)] = 9.0  # of the longer side to the shorter; other pairs are left out
+    maximum_ratio: Annotated[float, Field(ge=1)] = 9.0  # of the longer side to the shorter; other pairs are left out
 
     def __post_init__(self) -> None:
         require(

@@ -9,22 +9,23 @@ from typing import TypeVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from context_nmt.corpus.batching import Indices, length_batches, pad
-from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
-from context_nmt.corpus.previous import (
+from context_nmt.corpus.batching import (
+    Indices,
     Joined,
     document_batches,
     joined_lengths,
+    length_batches,
+    pad,
     sentences_before,
     with_previous,
 )
+from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.files import UserError
 from context_nmt.models.model import Model
-from context_nmt.settings.training import TrainingSettings
+from context_nmt.settings.model import TrainingSettings
 
 Item = TypeVar("Item")
 Random = np.random.Generator | None  # None in validation, which draws nothing
@@ -128,20 +129,13 @@ class Pairs:
             source=torch.from_numpy(pad(sources, last=END)),
             target_inputs=torch.from_numpy(pad(targets, first=BEGIN)),
             targets=torch.from_numpy(predicted),
-            predicted=_places(predicted != PADDING),
+            predicted=torch.from_numpy(np.flatnonzero(predicted != PADDING)),
             previous=None if self.documents is None else torch.from_numpy(previous),
         )
 
 
-def _places(real: NDArray[np.bool_]) -> Tensor:
-    return torch.from_numpy(np.flatnonzero(real))
-
-
 def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
-    """Open the pairs of a split for a model.
-
-    Raise UserError if the model looks at previous sentences and the split has no documents.
-    """
+    """Open the pairs of a split for a model; raise UserError if it needs documents and the split has none."""
     documents = corpus.documents(split) if model.needs_documents else None
     if model.needs_documents and documents is None:
         raise UserError(
@@ -196,7 +190,7 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
         batch,
         target_inputs=batch.targets.masked_fill(hidden, MASK),
         targets=batch.targets.masked_fill(~hidden, PADDING),
-        predicted=_places(masked),
+        predicted=torch.from_numpy(np.flatnonzero(masked)),
     )
 
 

@@ -36,7 +36,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model = model
         self.smoothing = plan.training.label_smoothing
-        self.lower_precision = False  # linear maps in bf16
+        self.precision = "fp32"  # or bf16, of linear maps; weights are always fp32
         self.of_chunk = loss_of_chunk
 
     def compile_parts(self) -> None:
@@ -54,7 +54,7 @@ class Objective(nn.Module):
         previous: Tensor | None = None,
     ) -> Loss:
         """The tensors of a `Batch` -> its loss; a GPU does not make the program wait."""
-        with torch.autocast(source.device.type, dtype=torch.bfloat16, enabled=self.lower_precision):
+        with torch.autocast(source.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
             states, further = self.model.predict(source, target_inputs, previous)
             weight = self.model.output.weight
             loss = cross_entropy(states, weight, targets, predicted, smoothing=self.smoothing, of_chunk=self.of_chunk)

@@ -9,7 +9,7 @@ from context_nmt.progress import Progress, say
 
 
 class Reporter:
-    """What a training says; how far it is, is shown while `progress` is entered."""
+    """The messages of a training; its progress is shown while `progress` is entered."""
 
     def __init__(self, maximum_updates: int, *, done: int = 0, tensorboard: Path | None = None) -> None:
         self.writer = None if tensorboard is None else _writer(tensorboard, done)

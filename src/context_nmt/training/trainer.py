@@ -1,13 +1,17 @@
 """The training loop: updates, validation, early stopping, choice of checkpoints, and resuming after a kill."""
 
 import csv
+import hashlib
+import importlib
+import json
 import math
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,29 +19,35 @@ from typing import Any
 import numpy as np
 import torch
 
+from context_nmt.code_closure import digest_of_module
 from context_nmt.command_line import Unfinished, noticing
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.files import UserError, replacing, replacing_folder, write_json
+from context_nmt.files import UserError, locked, replacing, replacing_folder, sha256, write_json
 from context_nmt.models import checkpoints
-from context_nmt.models.devices import has_fast_bf16, processor_of
+from context_nmt.models.building import build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run
+from context_nmt.models.devices import Processes, device_named, has_fast_bf16, processes, processor_of
 from context_nmt.models.model import Model
-from context_nmt.models.plans import TrainingPlan
-from context_nmt.models.processes import Processes
+from context_nmt.models.plans import VALIDATION, TrainingPlan
 from context_nmt.progress import say, tracked
+from context_nmt.settings.run_layout import RunLayout, run_name
 from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, ahead, pairs_for
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
 
 SAVE_SECONDS = 600.0  # a killed training loses at most this, or the updates since the last validation
-TRAINING = ("update", "epoch", "learning_rate", "train_loss", "train_nll")
-VALIDATION = ("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu")
 MACHINE = ("precision", "processor")
+COLUMNS = (  # of the learning curve
+    *("update", "epoch", "learning_rate", "train_loss", "train_nll"),
+    *("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu"),
+    *MACHINE,
+)
 
 
 @dataclass
-class Progress:
-    """The progress of a training."""
+class TrainingState:
+    """The progress of a training, which is saved to resume from."""
 
     totals: Totals  # since the last validation, of all processes
     update: int = 0
@@ -105,9 +115,9 @@ class Trainer:
         """Use bf16 if all processes decide for it, or the precision with which the training started."""
         device = self.updater.device
         started = self.progress.precision
-        (lower,) = self.processes.sum([float(self.updater.precision == "bf16")])
+        (lower,) = self.processes.sum([float(self.updater.objective.precision == "bf16")])
         self.progress.precision = started or ("bf16" if lower == self.processes.count else "fp32")
-        self.updater.precision = self.progress.precision
+        self.updater.objective.precision = self.progress.precision
         self.processor = processor_of(device)
         if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
             say(
@@ -181,20 +191,20 @@ class Trainer:
             values = vars(self.progress) | {"totals": [totals.losses.tolist(), totals.tokens]}
             checkpoints.save(self._state, tensors, values)
 
-    def _resume(self) -> Progress:
+    def _resume(self) -> TrainingState:
         """Restore weights and moments; without a saved state, start from the beginning."""
         if not self._state.exists():
-            return Progress(self.updater.no_totals())
+            return TrainingState(self.updater.no_totals())
         tensors, values = checkpoints.load(self._state)
         weights, moments = (
             {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
             for prefix in ("weights/", "moments/")
         )
-        checkpoints.fill(self.model, weights, self._state)
+        checkpoints.load_weights(self.model, weights, self._state)
         self.updater.restore(moments)
         losses, tokens = values.pop("totals")
         losses = torch.tensor(losses, dtype=torch.float64, device=self.updater.device)
-        return Progress(**values, totals=Totals(losses, tokens))
+        return TrainingState(**values, totals=Totals(losses, tokens))
 
     @property
     def _state(self) -> Path:
@@ -207,9 +217,8 @@ class Trainer:
 
     def _ranked(self) -> list[dict[str, Any]]:
         """Return the validations, best first; ties go to the earlier."""
-        if self.settings.select_by == "bleu":
-            return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"])
-        return sorted(self.progress.rows, key=lambda row: row["valid_loss"])
+        by_bleu = self.settings.select_by == "bleu"
+        return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"] if by_bleu else row["valid_loss"])
 
     def _out_of_patience(self) -> bool:
         rows, patience = self.progress.rows, self.settings.patience
@@ -218,11 +227,12 @@ class Trainer:
     def _write_curve(self) -> None:
         """Write one row per validation as CSV, which `dvc plots` draws; numbers have seven significant digits."""
         rows = self.progress.rows
-        columns = [name for name in TRAINING + VALIDATION + MACHINE if name in rows[0]]
+        columns = [name for name in COLUMNS if name in rows[0]]
         with replacing(self.curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+            for row in rows:
+                writer.writerow({key: one if isinstance(one, str) else f"{one:.7g}" for key, one in row.items()})
 
     def _finish(self, training: Pairs) -> None:
         """Copy the kept checkpoints; the scratch folder is removed only after averaging."""
@@ -239,10 +249,59 @@ class Trainer:
             write_json(folder / "summary.json", summary)
 
 
-def _cell(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.7g}"
-
-
 def checkpoint_name(row: dict[str, Any]) -> str:
     """Return the name of the file that a validation saves."""
     return f"checkpoint-{row['update']:08d}.safetensors"
+
+
+def train_run(
+    experiment: RunLayout,
+    variant: str,
+    seed: int,
+    *,
+    device: str,
+    distilled: bool = False,
+    start: str | None = None,
+    tensorboard: bool = False,
+) -> None:
+    """Train a variant with a seed, or resume a training that was killed.
+
+    With `distilled`, train on the distill stage's translations instead of the training target; with `start`, start from
+    the weights of that variant's run with the same seed. Raise UserError for a run that another process is training,
+    if the processes cannot share the batches of an update, and if TensorBoard is asked for and not installed.
+    """
+    path = experiment.plan(variant, "training")
+    plan = TrainingPlan.read(path)
+    corpus = BinarizedCorpus(experiment.binarized, training_target=experiment.distilled if distilled else None)
+    run, torch_device = run_name(variant, seed), device_named(device)
+    with processes(torch_device) as group, locked(experiment.training_lock(run)) if group.first else nullcontext():
+        if plan.training.accumulation % group.count:
+            raise UserError(
+                f"{path}: training.accumulation is {plan.training.accumulation}; it must be a multiple of the"
+                f" {group.count} processes, which share the batches of an update"
+            )
+        torch.manual_seed(seed)
+        sizes = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
+        model = build(plan.model, source_vocabulary=sizes[0], target_vocabulary=sizes[1])
+        files = [path, *corpus.training_files()]
+        if start is not None:
+            files.append(experiment.model(run_name(start, seed)) / RUN_WEIGHTS)
+            initialise_from_run(model, plan.model, files[-1], corpus)
+        # The results depend on plan, data, seed and code; a change of any gives another scratch folder. The launch
+        # command is left out, so that a training can be resumed elsewhere; then the last bits may differ.
+        dependencies = [seed, [[file.name, sha256(file)] for file in files], digest_of_module(__name__)]
+        Trainer(
+            plan=plan,
+            model=model.to(torch_device),
+            corpus=corpus,
+            seed=seed,
+            processes=group,
+            scratch=experiment.scratch(run) / hashlib.sha256(json.dumps(dependencies).encode()).hexdigest()[:16],
+            folder=experiment.checkpoints(run),
+            curve=experiment.curve(run),
+            tensorboard=experiment.tensorboard(run) if tensorboard and group.first else None,
+            # loaded by name, so that only the plans that ask for it depend on decoding
+            bleu=partial(importlib.import_module(VALIDATION).validation_bleu, corpus=corpus)
+            if plan.training.validation_bleu
+            else None,
+        ).run()

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
-from context_nmt.models.devices import resolved
+from context_nmt.models.devices import Processes, resolved
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.models.processes import Processes
-from context_nmt.settings.training import ScheduleSettings
+from context_nmt.settings.model import ScheduleSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.losses import Loss, Objective
 
@@ -48,7 +47,7 @@ class Updater:
         self.processes = processes or Processes()
         self.device = next(model.parameters()).device
         self.objective = Objective(model, plan)
-        self.precision = resolved(plan.training.precision, self.device)
+        self.objective.precision = resolved(plan.training.precision, self.device)
         self.shared = self.processes.sharing_gradients(self.objective)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -58,20 +57,8 @@ class Updater:
             fused=True,
         )
 
-    @property
-    def precision(self) -> str:
-        """The precision of linear maps; weights are always fp32."""
-        return "bf16" if self.objective.lower_precision else "fp32"
-
-    @precision.setter
-    def precision(self, precision: str) -> None:
-        self.objective.lower_precision = precision == "bf16"
-
     def update(self, number: int, batches: list[Batch]) -> Totals:
-        """Make update `number` with the mean loss per target token over the batches of all processes.
-
-        Return the sums over all of them. A GPU may still be computing then.
-        """
+        """Lower the mean loss per target token of all processes' batches; return the sums without waiting for a GPU."""
         if not self.model.training:  # else it would walk through all modules, for milliseconds
             self.model.train()
         losses = self.no_totals().losses

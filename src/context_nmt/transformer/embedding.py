@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from context_nmt.files import UserError
-from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.attention import Dropout
 
 
 def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tensor:
@@ -59,11 +59,4 @@ def token_table(vocabulary: int, width: int, kind: Literal["normal", "glorot", "
         nn.init.xavier_uniform_(table.weight)
     else:
         nn.init.normal_(table.weight, std=0.02 if kind == "bert" else width**-0.5)
-    return table
-
-
-def position_table(positions: int, width: int) -> nn.Embedding:
-    """Return a table of learned positions with entries from N(0, 0.02)."""
-    table = nn.Embedding(positions, width)
-    nn.init.normal_(table.weight, std=0.02)
     return table

@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from context_nmt.transformer.attention import Attention, LayerContext, State, attend_to_memory, linear
-from context_nmt.transformer.dropout import Dropout
+from context_nmt.transformer.attention import Attention, Dropout, LayerContext, State, attend_to_memory, linear
 
 
 class Residual(nn.Module):
@@ -159,17 +158,13 @@ class Decoder(nn.Module):
         self.final_norm = final_norm
 
     def new_state(self) -> tuple[list[dict[str, State]], list[dict[str, State]]]:
-        """Return an empty decoding state: a dict per sublayer of each layer, which that sublayer owns.
-
-        The first list has the states with a row per sentence, the second those with a row per hypothesis.
-        """
-        sentences: list[dict[str, State]] = [
-            {"cross_attention": {}} if independent else {} for independent in self._independent()
-        ]
+        """Return the layers' empty decoding states, by sublayer: with a row per sentence, and a row per hypothesis."""
+        independent = self._independent()
+        sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in independent]
         hypotheses: list[dict[str, State]] = [
-            {} if independent else {"cross_attention": {}} for independent in self._independent()
+            {"self_attention": {}} if one else {"self_attention": {}, "cross_attention": {}} for one in independent
         ]
-        return sentences, [{"self_attention": {}, **layer} for layer in hypotheses]
+        return sentences, hypotheses
 
     def _independent(self) -> list[bool]:
         """Return, for each layer, whether its cross-attention takes a sentence's hypotheses as positions of one row."""

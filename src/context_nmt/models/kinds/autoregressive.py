@@ -1,4 +1,9 @@
-"""The autoregressive translation model (Vaswani et al. 2017)."""
+"""The autoregressive translation model (Vaswani et al. 2017), of sentences alone or joined with those before them.
+
+For concatenation (Tiedemann and Scherrer 2017, Agrawal et al. 2018), the source is up to `previous_sources` sentences,
+BREAK after each, and the current one; the target has up to `previous_targets` in the same way, which are translated
+once more. 3 and 0 are 4-to-1, 1 and 1 are 2-to-2.
+"""
 
 from typing import Any
 
@@ -13,9 +18,11 @@ from context_nmt.transformer.layers import Decoded, Memory, causal_mask
 DecodingState = dict[str, Any]
 
 
-def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
-    """Build a model of these parts."""
-    return TranslationModel(**parts)
+def build(settings: ModelSettings, parts: dict[str, Any]) -> Model:
+    """Build a model of these parts, which knows how many sentences are joined."""
+    model = TranslationModel(**parts)
+    model.previous_sources, model.previous_targets = settings.previous_sources, settings.previous_targets
+    return model
 
 
 class TranslationModel(Model):

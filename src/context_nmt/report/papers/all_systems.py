@@ -25,7 +25,7 @@ from context_nmt.report.tables import (
     value_cell,
 )
 from context_nmt.results.table import Estimate, Results, with_most_seeds
-from context_nmt.settings.lineage import training_of
+from context_nmt.settings.parameters import training_of
 
 ERROR = 0.1  # of the costs that are given
 NOTES = (

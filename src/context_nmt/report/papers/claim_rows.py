@@ -26,7 +26,7 @@ from context_nmt.report.papers.verdicts import (
 from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.metrics import interval_text, p_text, signed
 from context_nmt.results.table import Results
-from context_nmt.settings.folder import Experiment
+from context_nmt.settings.parameters import Experiment
 
 WITHDRAWN = get_args(get_type_hints(Confound)["kind"])
 SCREEN_HEADS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the first screen

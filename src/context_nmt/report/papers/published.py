@@ -10,8 +10,7 @@ from typing import Literal
 from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.results.metrics import is_score
-from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check
+from context_nmt.settings import Checked, check, require
 from context_nmt.settings.text import CorpusSettings
 
 PAPERS = Path(__file__).parent

@@ -22,8 +22,7 @@ from context_nmt.report.papers.published import ALIKE, Claim
 from context_nmt.report.papers.seed_tests import Prior, Sample, holm, p_values, prior_of
 from context_nmt.results.metrics import SIGNIFICANT
 from context_nmt.results.table import Estimate, Results
-from context_nmt.settings import Checked, require
-from context_nmt.settings.checking import check
+from context_nmt.settings import Checked, check, require
 
 PATH = Path(__file__).parents[1] / "confounds.yaml"
 SAME_RATE = 0.9  # the smallest ratio of peak rates that counts as the same; curves have the rates of some updates

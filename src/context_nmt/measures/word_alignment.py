@@ -14,7 +14,7 @@ from nltk.translate.gdfa import grow_diag_final_and
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from context_nmt.measures.discourse.word_accuracy import Alignment
+from context_nmt.measures.word_accuracy import Alignment
 
 NULL, LAMBDA, ALPHA = 0.08, 4.0, 0.01  # probability of no source word; pull to the diagonal; prior
 ITERATIONS = 5

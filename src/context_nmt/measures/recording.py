@@ -1,12 +1,11 @@
 """Record the outputs of named submodules while a model translates, batch by batch."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -97,11 +96,10 @@ class Recorded:
     source: Tensor  # bool [B, S], True = real unit, END included
     encoder: Tensor  # bool [B, 0 or more + S]: the encoder's positions, which may begin with others than units
     target: Tensor  # bool [B, T], True = real position of the decoder
-    produced: Tensor  # int [B, T], the unit of each position of the decoder, END included
 
 
-def recorded(analysed: Analysed, names: list[str], sentence: int | None = None) -> Iterator[Recorded]:
-    """Yield the outputs of the named submodules for each batch of a test set, or for one sentence, numbered from 0.
+def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
+    """Yield the outputs of the named submodules for each batch of a test set.
 
     Yield nothing without names. An autoregressive model reads the reference, and preceding pairs if its mechanisms use
     them; a model that joins sentences reads each alone. A masked model translates with its best length, and the outputs
@@ -125,13 +123,15 @@ def recorded(analysed: Analysed, names: list[str], sentence: int | None = None) 
     check_positions(model.source_embedding.positions, sources.lengths, f"{test}: sentence")
     if not masked:
         check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
+    batches = pairs.batches(tokens=TOKENS)
     with evaluating(model), recording(model, names) as outputs:
-        batches = pairs.batches(tokens=TOKENS) if sentence is None else [np.array([sentence])]
         for numbers in tracked(batches, test, len(batches), "batches"):
             batch = pairs.load(numbers).to(next(model.parameters()).device)
             tokens = batch.target_inputs
             if isinstance(model, MaskedLanguageModel):
-                tokens = _last_iteration(model, batch.source, analysed.settings)
+                lengths = masked_search.best_lengths(model, batch.source, analysed.settings)
+                iterations = analysed.settings.iterations
+                tokens, _ = masked_search.predict(model, model.encode(batch.source), lengths, iterations)
             else:
                 model.predict(batch.source, tokens, batch.previous)
             units = (batch.source != PADDING)[: len(numbers)]
@@ -141,14 +141,7 @@ def recorded(analysed: Analysed, names: list[str], sentence: int | None = None) 
                 source=units,
                 encoder=functional.pad(units, (int(masked), 0)),  # a masked model's encoder has the length first
                 target=(tokens != PADDING)[: len(numbers)],
-                produced=(tokens if masked else batch.targets)[: len(numbers)],
             )
-
-
-def _last_iteration(model: MaskedLanguageModel, source: Tensor, settings: DecodingSettings) -> Tensor:
-    """Translate [B, S] -> [B, T] with the best length alone, so that the outputs are of no other candidate."""
-    lengths = masked_search.best_lengths(model, source, settings)
-    return masked_search.predict(model, model.encode(source), lengths, settings.iterations)[0]
 
 
 class SentenceMeans:
@@ -161,11 +154,11 @@ class SentenceMeans:
         """Add the values [B, T] of a batch; `real` [B, T] marks the positions that count."""
         self._found[metric][layer] += ((values * real).sum(1) / real.sum(1)).tolist()
 
-    def rows(self, test_set: str, *, with_means: bool = True) -> Iterator[Row]:
-        """Yield each metric by layer and, with `with_means`, its mean over these layers."""
+    def rows(self, test_set: str, *, without_mean: Collection[str] = ()) -> Iterator[Row]:
+        """Yield each metric by layer and, unless it is one of `without_mean`, its mean over these layers."""
         for metric, layers in self._found.items():
             means = {layer: fmean(values) for layer, values in layers.items()}
-            if with_means:
+            if metric not in without_mean:
                 yield row(test_set, metric, round(fmean(means.values()), 6))
             for layer, mean in means.items():
                 yield row(test_set, metric, round(mean, 6), layer=layer)

@@ -5,41 +5,109 @@ text by Adam with its own early stopping. In the decoder, the unit at a position
 classes are the units of the training sentences; any other unit of a test set counts as wrong. BEGIN and END, which are
 always predicted, are left out. The authors' code has all units as classes, trains on the whole corpus and shuffles the
 tokens of many sentences; here, a batch has whole sentences.
+
+The encoder reads the source and END, the decoder the reference: after BEGIN in an autoregressive model, with no unit
+masked in a masked model. A model that uses previous sentences gets none here. Layer 0 is the embeddings with positions,
+the last layer the output of the final norm, and any other layer the output of its feed-forward sublayer, including the
+residual.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
-from context_nmt.corpus.vocabulary import Vocabulary
+from context_nmt.corpus.vocabulary import BEGIN, END, PADDING, Vocabulary
+from context_nmt.decoding.in_batches import evaluating
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import TaggedWord, Tags, find_tags, tagged_words
-from context_nmt.measures.probes.classifiers import word_probe
-from context_nmt.measures.probes.states import STACKS, Layers, cosines, read_layers
+from context_nmt.measures.probe import Probe
+from context_nmt.measures.recording import recording
 from context_nmt.measures.rows import Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
+from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
-from context_nmt.settings.checking import read_plan
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import WordClassifierSettings
 from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Pairs
 
+STACKS = ("encoder", "decoder")
 LONGEST = 100  # maximum number of units in a training sentence, on either side
 NO_CLASS = -1
 BINS = 10  # of frequencies
 WORD_CLASSES = {"NOUN": "N", "VERB": "V", "ADJ/ADV": "JJ|RB|ADJ|ADV$"}  # by the beginning of tags
 TOKENS = 4096  # in a batch of a test set, including padding
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The states of one stack for B sentences."""
+
+    states: tuple[Tensor, ...]  # [B, T, D] each: [0] embeddings, [-1] the stack's output
+    ids: Tensor  # [B, T], the input unit at each position
+    real: Tensor  # bool [B, T], True = a unit of the text: not BEGIN, END or padding
+
+
+def read_layers(model: Model, pairs: Pairs, numbers: Indices) -> dict[str, Layers]:
+    """Return the states of both stacks for the sentence pairs with these numbers."""
+    batch = pairs.load(numbers).to(next(model.parameters()).device)
+    inputs = batch.targets if isinstance(model, MaskedLanguageModel) else batch.target_inputs
+    inner = [f"decoder.layers.{number}.feed_forward" for number in range(len(model.decoder.layers) - 1)]
+    names = ["target_embedding", *inner, "decoder.final_norm"]
+    with evaluating(model):
+        memory = model.encode(batch.source)
+        with recording(model, names) as outputs:
+            model.decode(inputs, memory)
+    states = {"encoder": (memory.states, batch.source), "decoder": (tuple(outputs[name] for name in names), inputs)}
+    return {
+        # clones, since tensors made in inference mode cannot be used in training
+        stack: Layers(tuple(state.clone() for state in layers), ids, (ids != PADDING) & (ids != BEGIN) & (ids != END))
+        for stack, (layers, ids) in states.items()
+    }
+
+
+def cosines(layers: Layers) -> list[tuple[Tensor, Tensor]]:
+    """Return the cosines to layer 0 of each layer from 1: of every real position [N], and of every sentence [B].
+
+    The code of Emelin et al. (2019, figures 6 and 7) concatenates the states of all positions of a sentence into one
+    vector. BEGIN and END are left out here.
+    """
+    embeddings, with_units = layers.states[0].double(), layers.real.any(1)
+    pairs = []
+    for states in (one.double() for one in layers.states[1:]):
+        products, embedding_norms, state_norms = (
+            (one * other).sum(-1) * layers.real  # [B, T], 0 where there is no unit
+            for one, other in ((embeddings, states), (embeddings, embeddings), (states, states))
+        )
+        tokens = products[layers.real] / (embedding_norms[layers.real] * state_norms[layers.real]).sqrt()
+        product, norm, other = (values[with_units].sum(1) for values in (products, embedding_norms, state_norms))
+        pairs.append((tokens, product / (norm * other).sqrt()))
+    return pairs
+
+
+def word_probe(width: int, classes: int, settings: WordClassifierSettings, device: torch.device) -> Probe:
+    """Make the classifier of the words of one layer (Emelin et al. 2019)."""
+    classifier = nn.Sequential(
+        nn.Linear(width, settings.hidden_width),
+        nn.ReLU(),
+        nn.Dropout(settings.dropout),
+        nn.Linear(settings.hidden_width, classes, bias=False),
+    ).to(device)
+    betas = (0.9, settings.adam_beta2)
+    optimizer = torch.optim.Adam(classifier.parameters(), settings.learning_rate, betas, settings.adam_epsilon)
+    return Probe(classifier, optimizer, settings.patience)
 
 
 def probe_words(experiment: EvaluationFolder, variant: str, seed: int, *, device: str) -> None:
@@ -65,20 +133,18 @@ class WordProbes:
         training = Pairs(*corpus.parallel(corpus.train), maximum_length=LONGEST).sample(settings.training_sentences)
         validation = Pairs(*corpus.parallel(corpus.validation), maximum_length=None)
         self.vocabularies = {"encoder": corpus.source_vocabulary, "decoder": corpus.target_vocabulary}
-        files = {"encoder": training.source, "decoder": training.target}
-        sides = {stack: (side, len(self.vocabularies[stack])) for stack, side in files.items()}
-        self.classes = {stack: _classes(side, training.kept, size).to(device) for stack, (side, size) in sides.items()}
-        self.bins = {stack: frequency_bins(side, size) for stack, (side, size) in sides.items()}
+        self.classes: dict[str, Tensor] = {}
+        self.bins: dict[str, NDArray[np.int64]] = {}
+        self.probes: dict[str, list[Probe]] = {}
         torch.manual_seed(settings.seed)
         width = model.source_embedding.table.embedding_dim
-        self.probes = {
-            stack: [
-                word_probe(width, int(self.classes[stack].max()) + 1, settings, device)
-                for _ in range(len(getattr(model, stack).layers) + 1)
-            ]
-            for stack in STACKS
-        }
-        probes = [probe for stack_probes in self.probes.values() for probe in stack_probes]
+        for stack, side in (("encoder", training.source), ("decoder", training.target)):
+            size, layers = len(self.vocabularies[stack]), len(getattr(model, stack).layers) + 1
+            self.classes[stack] = classes = _classes(side, training.kept, size).to(device)
+            self.bins[stack] = frequency_bins(side, size)
+            count = int(classes.max()) + 1
+            self.probes[stack] = [word_probe(width, count, settings, device) for _ in range(layers)]
+        probes = [*self.probes["encoder"], *self.probes["decoder"]]
         random = np.random.default_rng(settings.seed)
         with torch.random.fork_rng(devices=[]):
             for _ in tracked(range(settings.epochs), "lexical probes", settings.epochs, "epochs"):
@@ -141,7 +207,12 @@ class WordProbes:
                 for number in np.unique(bins[bins > 0]):
                     hits[f"lexical_{stack}_by_frequency", str(number)].append(right[:, bins == number])
                 if stack in words_of:
-                    words = list(_in_batch(words_of[stack], batch, layers.real.sum(1).tolist()))
+                    starts = accumulate(layers.real.sum(1).tolist(), initial=0)
+                    words = [
+                        TaggedWord(first + start, first + end, tag)
+                        for number, first in zip(batch, starts, strict=False)
+                        for start, end, tag in words_of[stack][number]
+                    ]
                     tagged = np.full(right.shape[1], "", dtype=object)
                     for word in words:
                         tagged[word.start : word.end] = word.tag
@@ -189,13 +260,6 @@ def words_of_units(side: TokenFile, vocabulary: Vocabulary, tags: Tags) -> list[
         tagged_words(vocabulary, [vocabulary.units[unit_id] for unit_id in side[number]], tokens, sentence_tags)
         for number, (tokens, sentence_tags) in enumerate(zip(tags.tokens, tags.sentences, strict=True))
     ]
-
-
-def _in_batch(words: Sequence[Sequence[TaggedWord]], batch: Indices, lengths: Sequence[int]) -> Iterator[TaggedWord]:
-    """Yield the words of a batch's sentences, which have these numbers of units, by their places in all its units."""
-    for number, first in zip(batch, accumulate(lengths, initial=0), strict=False):
-        for start, end, tag in words[number]:
-            yield TaggedWord(first + start, first + end, tag)
 
 
 def word_class(tag: str) -> str:

@@ -2,8 +2,13 @@
 
 The mean is over all real positions of the encoder output, after the final norm: the units of the sentence and END. A
 model that uses previous sentences gets none here.
+
+Of the classifier, Ampomah et al. (2021) specify two layers, RMSprop, L2 regularisation of 1e-4, a learning rate of
+2.5e-4, batches of 64 sentences and up to 100 epochs. The rest is our choice: 512 hidden units with ReLU, a patience of
+5 epochs, L2 as weight decay of the hidden layer only, and the weights of the best epoch.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -11,29 +16,64 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import END
-from context_nmt.decoding.in_batches import ALONE, Lengths, check_positions, evaluating, in_batches
-from context_nmt.decoding.workers import usable
+from context_nmt.decoding.in_batches import SINGLE_PROCESS, Lengths, check_positions, evaluating, in_batches, usable
 from context_nmt.files import read_json
-from context_nmt.measures.probes.classifiers import Examples, accuracy, train_sentence_probe
-from context_nmt.measures.probes.tasks import GROUPS, SPLITS, Task, find_tasks, read_task
+from context_nmt.measures.probe import Probe
+from context_nmt.measures.probing_tasks import GROUPS, SPLITS, Task, find_tasks, read_task
 from context_nmt.measures.rows import CHANCE, Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import device_named
 from context_nmt.models.model import Model
-from context_nmt.progress import Progress, tracked
-from context_nmt.settings.checking import read_plan
+from context_nmt.progress import tracked
+from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import SentenceClassifierSettings, SentenceProbePlan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
 from context_nmt.settings.text import SideSettings
 
 TOKENS = 4096  # in a batch, including padding
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features [N, D] and the numbers of their classes [N]."""
+
+    features: Tensor
+    labels: Tensor
+
+
+def train_sentence_probe(
+    training: Examples, validation: Examples, *, classes: int, settings: SentenceClassifierSettings, seed: int
+) -> Probe:
+    """Train one classifier of sentences; equal seeds give equal weights."""
+    torch.manual_seed(seed)
+    hidden = nn.Linear(training.features.size(1), settings.hidden_width)
+    output = nn.Linear(settings.hidden_width, classes)
+    groups: list[dict[str, Any]] = [
+        {"params": hidden.parameters(), "weight_decay": settings.weight_decay},
+        {"params": output.parameters()},
+    ]
+    optimizer = torch.optim.RMSprop(groups, lr=settings.learning_rate)
+    probe = Probe(nn.Sequential(hidden, nn.ReLU(), output), optimizer, settings.patience)
+    for _ in tracked(range(settings.epochs), "classifier", settings.epochs, "epochs"):
+        for batch in torch.split(torch.randperm(len(training.labels)), settings.batch_sentences):
+            probe.update(training.features[batch], training.labels[batch])
+        probe.validated(accuracy(probe, validation))
+        if not probe.goes_on:
+            break
+    probe.restore()
+    return probe
+
+
+def accuracy(probe: Probe, examples: Examples) -> float:
+    """Return the accuracy on the examples, in per cent."""
+    return 100 * float(probe.right(examples.features, examples.labels).double().mean())
 
 
 def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
@@ -49,14 +89,10 @@ def probe_sentences(experiment: Layout, variant: str, seed: int, *, device: str)
     tasks = {name: read_task(folder / f"{name}.txt") for name in find_tasks(folder)}
     text = RunText(experiment.model(run) / "text")
     model = load_run(experiment.model(run), device_named(device), text.chain.corpus)
-    results = {}
-    with Progress(run, len(tasks), "tasks") as progress:
-        progress.step = 0.5
-        for name, task in tasks.items():
-            examples = split_features(model, text, task)
-            progress.advance(0.5)
-            results[name] = probe_task(examples, plan.classifier)
-            progress.advance(0.5)
+    results = {
+        name: probe_task(split_features(model, text, task), plan.classifier)
+        for name, task in tracked(tasks.items(), run, len(tasks), "tasks")
+    }
     rows: list[Row] = []
     for name, result in (results | group_means(results)).items():
         rows += [row(test_set, "probe", result["accuracy"], tag=name)]
@@ -137,5 +173,5 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
     with evaluating(model):
-        states = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=ALONE)
+        states = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=SINGLE_PROCESS)
     return torch.from_numpy(np.stack([states[number] for number in range(len(lengths))]))

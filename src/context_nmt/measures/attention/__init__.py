@@ -1,1 +1,0 @@
-"""Measures of attention: locality, divergence, gates, and attention to earlier sentences."""

@@ -1,1 +1,0 @@
-"""Measures of documents: accuracy of pronouns and nouns, lexical cohesion, and coherence of adjacent sentences."""
