@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, RAW, REFERENCE, evaluate_all, make_experiment, write_contrastive
 from measured import add_flat, by_name, read_flat
-from shown import tables
+from shown import cells
 
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures import discourse
@@ -19,8 +19,7 @@ from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
 from context_nmt.measures.word_alignment import WordAligner
-from context_nmt.report.formats import write_page
-from context_nmt.report.pages import documents_page
+from context_nmt.report.analyses import analyses_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
@@ -244,7 +243,7 @@ def evaluated(tmp_path_factory):
 
 def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
-    back = {"within": 90, "distance_2": 50, "distance_10": 50, "distance_over_10": 40, "distance_1": 60}
+    back = {"within": 90, "distance_2": 50, "distance_over_3": 40, "distance_1": 60, "er": 1}
     for number, variant in enumerate(experiment.settings.variants):
         items = {f"pronouns_{name}": score + number for name, score in back.items()}
         items |= {f"items_{name}_text": 4 for name in back}
@@ -256,21 +255,24 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
             if (variant, seed) != ("again", 2):
                 add_flat(experiment.scores(f"{variant}-{seed}"), {"test": scores})
     results = read_results(experiment)
-    page = documents_page(results)
-    assert [section.title.split()[0] for section in page.sections] == ["test", "pronouns"]
-    (documents,) = tables(page, "test")
-    assert documents == {
-        "Transformer": {"apt_nouns": "0.5000 ± 0.0000", "cohesion": "0.2500 ± 0.0000"},
-        "Gauss | half": {"apt_nouns": "0.6000 ± 0.0000 (+0.1000)", "cohesion": "0.2500 ± 0.0000 (+0.0000)"},
-        "again": {"apt_nouns": DASH, "cohesion": DASH},
-        "alone": {"apt_nouns": DASH, "cohesion": "0.2500 ± 0.0000"},
-        "Human translation": {"apt_nouns": DASH, "cohesion": "0.7500"},
-    }
-    assert "apt_nouns: `n|1`" in page.signatures
-    (distances,) = tables(page, page.sections[1].title)
-    titles = ("in the sentence", "1 back", "2 back", "10 back", "more than 10 back")
-    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00", "43.00 ± 0.00")
-    assert [*distances["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
+    page = analyses_page(results, "discourse", ())
+    documents, distances = page.sections
+    (shown,) = map(cells, documents.grids)
+    assert (documents.grids[0].title, shown) == (
+        "test",
+        {
+            "Transformer": {"apt_nouns": "0.5000 ± 0.0000", "cohesion": "0.2500 ± 0.0000"},
+            "Gauss | half": {"apt_nouns": "0.6000 ± 0.0000 (+0.1000)", "cohesion": "0.2500 ± 0.0000 (+0.0000)"},
+            "again": {"apt_nouns": DASH, "cohesion": DASH},
+            "alone": {"apt_nouns": DASH, "cohesion": "0.2500 ± 0.0000"},
+            "Human translation": {"apt_nouns": DASH, "cohesion": "0.7500"},
+        },
+    )
+    assert page.signatures["apt_nouns"] == ["n|1"]
+    (shown,) = map(cells, distances.grids)
+    titles = ("within", "distance_1", "distance_2", "distance_over_3")
+    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "43.00 ± 0.00")
+    assert [*shown["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
     assert results.estimate("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
     write_results(results)
     table = (experiment.metrics / "results.csv").read_text(encoding="utf-8")
@@ -279,9 +281,8 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     assert "apt_nouns_words" not in table
 
 
-def test_a_page_without_documents_says_so(evaluated, tmp_path):
-    write_page(tmp_path / "page.md", "page.md.j2", page=documents_page(read_results(Experiment(evaluated))))
-    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+def test_a_page_without_documents_says_so(evaluated):
+    page = render("page.md.j2", page=analyses_page(read_results(Experiment(evaluated)), "discourse", ()))
     assert "No test set of this corpus has documents." in page
-    assert "## Notes" not in page
-    assert "back" not in page
+    assert "No contrastive set of this corpus has categories of distance." in page
+    assert "| System |" not in page

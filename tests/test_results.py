@@ -156,7 +156,7 @@ def test_pictures_are_as_before(request, state):
 @pytest.mark.parametrize("old", [("gauss",), ("transformer",), ("transformer", "gauss", "again", "alone")])
 def test_systems_that_are_out_of_date_are_marked(experiment, old):
     """They have no costs, and no difference from those that are not; those of one run of the pipeline stay."""
-    write_page(experiment.folder / "page.md", "page.md.j2", page=results_page(read_results(experiment, old=old)))
+    write_page(experiment.folder / "page.md", "results.md.j2", page=results_page(read_results(experiment, old=old)))
     assert_golden((experiment.folder / "page.md").read_text(encoding="utf-8"), f"old-{old[0]}-{len(old)}.md")
 
 

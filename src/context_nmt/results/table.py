@@ -104,9 +104,11 @@ class Results:
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
         return f"{self.corpus}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
-    def label(self, variant: str) -> str:
-        """Return the name of a variant in tables, which says if its results are out of date."""
-        return self.settings.label(variant) + (" (out of date)" if variant in self.out_of_date else "")
+    def label(self, system: str) -> str:
+        """Return the name of a system in tables, which says if its results are out of date."""
+        variant = system.removesuffix(RESCORED)
+        chosen = "" if system == variant else ", chosen by the teacher"
+        return self.settings.label(variant) + chosen + (" (out of date)" if variant in self.out_of_date else "")
 
     @property
     def recipe(self) -> tuple[object, ...]:
