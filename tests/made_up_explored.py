@@ -1,10 +1,19 @@
-"""Data for the explorer's page, made up without a model: a document of three sentences and four systems."""
+"""Data for the explorer's page, made up without a model: a document of three sentences and four systems; and runs."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
+import torch
+from small_models import shake
 
+from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.explorer.page import Candidate, Earlier, Explored, Gate, Run, Sentence, Translated, View, Window
+from context_nmt.files import write_json
+from context_nmt.models.building import build
+from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
+from context_nmt.models.plans import TrainingPlan
+from context_nmt.settings.decoding import DecodingSettings
+from context_nmt.settings.run_layout import run_name
 
 SOURCES = ["Anna bought a boat .", "the cat is old .", "it sank today ."]
 REFERENCES = ["Anna kaufte ein Boot .", "die Katze ist alt .", "es sank heute ."]
@@ -100,3 +109,15 @@ def explored(**changes):
         ],
     }
     return Explored(**values | changes)
+
+
+def write_shaken_runs(experiment, **decoding):
+    """Write a run of each variant, with shaken weights; all decode with the same settings."""
+    size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
+    for variant in experiment.settings.variants:
+        plan = TrainingPlan.read(experiment.plan(variant, "training")).model
+        torch.manual_seed(2)
+        model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
+        path = experiment.model(run_name(variant, 1)) / RUN_WEIGHTS
+        save(path, weights_of(model), model_metadata(plan, size, size))
+        write_json(experiment.plan(variant, "decoding"), asdict(DecodingSettings(**decoding)))

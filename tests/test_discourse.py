@@ -20,6 +20,7 @@ from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
 from context_nmt.measures.word_alignment import WordAligner
 from context_nmt.report.analyses import analyses_page
+from context_nmt.report.formats import render
 from context_nmt.report.tables import DASH
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
