@@ -4,13 +4,11 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import torch
-from small_models import shake
+from tiny_training import save_run
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.explorer.page import Candidate, Earlier, Explored, Gate, Run, Sentence, Translated, View, Window
 from context_nmt.files import write_json
-from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import run_name
@@ -113,11 +111,9 @@ def explored(**changes):
 
 def write_shaken_runs(experiment, **decoding):
     """Write a run of each variant, with shaken weights; all decode with the same settings."""
-    size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
+    corpus = BinarizedCorpus(experiment.binarized)
     for variant in experiment.settings.variants:
         plan = TrainingPlan.read(experiment.plan(variant, "training")).model
         torch.manual_seed(2)
-        model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
-        path = experiment.model(run_name(variant, 1)) / RUN_WEIGHTS
-        save(path, weights_of(model), model_metadata(plan, size, size))
+        save_run(experiment.model(run_name(variant, 1)), plan, corpus)
         write_json(experiment.plan(variant, "decoding"), asdict(DecodingSettings(**decoding)))
