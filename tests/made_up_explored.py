@@ -1,17 +1,10 @@
-"""Data for the explorer's page, made up without a model: a document of three sentences and four systems; and runs."""
+"""Data for the explorer's page, made up without a model: a document of three sentences and four systems."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
-import torch
-from tiny_training import save_run
 
-from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.explorer.page import Candidate, Earlier, Explored, Gate, Run, Sentence, Translated, View, Window
-from context_nmt.files import write_json
-from context_nmt.models.plans import TrainingPlan
-from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.run_layout import run_name
 
 SOURCES = ["Anna bought a boat .", "the cat is old .", "it sank today ."]
 REFERENCES = ["Anna kaufte ein Boot .", "die Katze ist alt .", "es sank heute ."]
@@ -107,13 +100,3 @@ def explored(**changes):
         ],
     }
     return Explored(**values | changes)
-
-
-def write_shaken_runs(experiment, **decoding):
-    """Write a run of each variant, with shaken weights; all decode with the same settings."""
-    corpus = BinarizedCorpus(experiment.binarized)
-    for variant in experiment.settings.variants:
-        plan = TrainingPlan.read(experiment.plan(variant, "training")).model
-        torch.manual_seed(2)
-        save_run(experiment.model(run_name(variant, 1)), plan, corpus)
-        write_json(experiment.plan(variant, "decoding"), asdict(DecodingSettings(**decoding)))

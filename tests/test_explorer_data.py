@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 import torch
 from made_up_explored import explored as made_up
-from made_up_explored import write_shaken_runs
 from measured import assert_golden
 from small_models import HEADS, LAYERS, VOCABULARY, small_model
-from tiny_training import make_experiment
+from tiny_training import make_experiment, save_runs
 from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
@@ -316,7 +315,7 @@ def experiment(tmp_path_factory):
         experiment.subwords, experiment.binarized, replace(settings.corpus, contrastive=("choices",)), settings.units
     )
     decoding = asdict(replace(SETTINGS, maximum_length_offset=4))
-    write_shaken_runs(experiment, **decoding)
+    save_runs(experiment, **decoding)
     write_json(experiment.plan("joint", "decoding"), decoding | {"reference_context": True})
     return experiment
 

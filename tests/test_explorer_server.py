@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 
 import pytest
-from made_up_explored import explored, write_shaken_runs
-from tiny_training import make_experiment
+from made_up_explored import explored
+from tiny_training import make_experiment, save_runs
 
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer import server
@@ -35,7 +35,7 @@ def experiment(tmp_path_factory):
     sides = {role: {"language": language, **side} for role, language in (("source", "xx"), ("target", "yy"))}
     write_json(experiment.tokenized / "moses.json", sides)
     write_json(experiment.subwords / "units.json", asdict(UnitSettings(kind="words")))
-    write_shaken_runs(experiment, maximum_length_offset=4)
+    save_runs(experiment, maximum_length_offset=4)
     for run in RUNS:
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, experiment.model(run) / "text")
     return experiment

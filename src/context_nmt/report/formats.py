@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from context_nmt.files import replacing
 from context_nmt.report.tables import Grid
 
-LATEX = {
+LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
     **{special: rf"\{special}" for special in "&%$#_{}"},
     "~": r"\textasciitilde{}",

@@ -176,7 +176,7 @@ def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence
         cells = (places.get(one.group, BLANK) if one.title == "score" else BLANK for one in headings)
         rows.append(GridRow(BEST, None, tuple(cells)))
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
-    values = {"systems": systems, "first": first, "measure": measures[0], "accuracies": accuracies}
+    values: dict[str, Any] = {"systems": systems, "first": first, "measure": measures[0], "accuracies": accuracies}
     return Grid(
         name="all-systems",
         title=f"All systems, {corpus.name} {corpus.direction}",
