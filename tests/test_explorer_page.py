@@ -122,7 +122,8 @@ CASES = {  # a page and what a reader does
     "keyboard": (
         explored,
         [("press", key) for key in ("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft", "Enter")]
-        + [SOURCE, ("press", "Escape"), ("hover", 3, 0, 2), ("press", "Escape"), ("click", 3, 0, 1)],
+        + [SOURCE, ("press", "Escape"), ("hover", 3, 0, 2), ("press", "Escape"), ("click", 3, 0, 1)]
+        + [("click", 2, 3, 4), ("press", "ArrowUp")],  # to the same word in another place
     ),
 }
 
