@@ -189,7 +189,8 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
     joined = all(str(place).isdecimal() for place in across)  # no values lie between two parts of speech
     styles = {label: style(number, joined=joined) for number, label in enumerate(lines)}
     legend = {label: Line2D([], [], **styles[label]) for points in panels.values() for label in points}
-    with panels_of(path, len(panels), height=2.8) as (figure, axes):
+    height = 2.8 if joined else 2.5 + 0.07 * max(len(str(place)) for place in across)  # labels are upright
+    with panels_of(path, len(panels), height=height) as (figure, axes):
         for axis, (variant, points) in zip(axes, panels.items(), strict=True):
             baseline, title = settings.variants[variant].baseline, settings.label(variant)
             if analysis.gains:
