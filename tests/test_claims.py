@@ -38,7 +38,6 @@ from context_nmt.report.papers.verdicts import (
     is_answer,
     read_confounds,
     unmarked,
-    verdicts_of,
 )
 from context_nmt.report.pictures import draw_claims
 from context_nmt.results.reading import read_all
@@ -71,12 +70,11 @@ def five_seeds(results, gate=GATE, **differences):
 
 def judged(results, *claims, **options):
     """The verdicts on claims of one paper."""
-    outcomes = [[one for one in outcomes_of(PAPER, claim, [results]) if one.judges] for claim in claims]
-    return verdicts_of(claims, [found[0] if found else None for found in outcomes], **options)
+    return rows_of_claims([results], *claims, **options)
 
 
 def words(results, *claims, **options):
-    return [verdict.word for verdict in judged(results, *claims, **options)]
+    return [row.verdict for row in judged(results, *claims, **options)]
 
 
 def rows_of_claims(experiments, *claims, **changes):
@@ -136,7 +134,7 @@ def test_an_equivalence_is_tested_at_its_own_level(first):
     above = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
     below = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
     assert verdict.p == pytest.approx(max(above, below), rel=1e-9)
-    assert verdict.word == "supported"
+    assert verdict.verdict == "supported"
 
 
 @given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 2)), min_size=2, max_size=12))
@@ -169,7 +167,7 @@ def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alik
     assert words(results, OPENS, shares_variance=False) == ["supported"]
     assert words(results, OPENS) == ["open"]  # so small a spread is luck
     (verdict,) = judged(results, OPENS)
-    assert verdict.samples[0].freedom > 4
+    assert verdict.degrees_of_freedom > 4
     still = five_seeds(first, dual_context_encoder=(1.0,) * 5, **noisy)
     assert words(still, OPENS) == ["open"]  # a prior alone is no test
     train = replace(
@@ -258,8 +256,8 @@ def test_two_costs_are_paired_by_round_and_differ_by_a_share_of_the_other(first)
         first, dual_context_encoder=slow, lexical_shortcuts_fusion=[2.001 * one for one in slow[:4]] + [1.4]
     )
     (verdict,) = judged(results, replace(TRAINS, against=others))
-    assert verdict.outcome.differences == pytest.approx((-0.5002,) * 4 + (-0.5,), abs=1e-4)
-    assert verdict.word == "supported"
+    assert verdict.difference == pytest.approx(-0.5002, abs=1e-4)
+    assert verdict.verdict == "supported"
     rounds = {"dual_context_encoder": (0.48, 0.49, 0.47, 0.48, 0.49), "lexical_shortcuts_fusion": (0.5,) * 5}
     near = {"against": others, "direction": "not_lower"}  # 4% less is 2% of the Transformer's speed
     claims = [replace(TRAINS, **near, margin=margin) for margin in (0.1, 0.03)]
