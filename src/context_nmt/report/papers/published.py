@@ -1,6 +1,6 @@
 """Papers as data: the meaning of the keys in papers/*.yaml, and the differences that they publish.
 
-Rules that types do not express are in tests/test_paper_rules.py.
+Rules that types do not express are in tests/test_papers.py.
 """
 
 from dataclasses import dataclass, field, replace
