@@ -225,8 +225,11 @@ class Results:
 
     def by_seed(self, system: str, measure: Measure) -> tuple[float, ...] | None:
         """Return a system's measure with each seed, in the order of params.yaml; None if a seed lacks it."""
-        key = system, measure
-        return tuple(self.values.loc[[key]].to_numpy(float)[0].tolist()) if key in self.values.index else None
+        return self._by_seed.get((system, measure))
+
+    @cached_property
+    def _by_seed(self) -> dict[tuple[str, Measure], tuple[float, ...]]:
+        return dict(zip(self.values.index, map(tuple, self.values.to_numpy(float).tolist()), strict=True))
 
     def estimate(self, system: str | None, measure: Measure) -> Estimate | None:
         """Return the mean over seeds of a system's measure; None if a seed lacks it."""
