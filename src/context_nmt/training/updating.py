@@ -45,7 +45,7 @@ class Updater:
     def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
         self.plan, self.model, self.seed = plan, model, seed
         self.processes = processes or Processes()
-        self.device = next(model.parameters()).device
+        self.device = model.device
         self.objective = Objective(model, plan)
         self.objective.precision = resolved(plan.training.precision, self.device)
         self.shared = self.processes.sharing_gradients(self.objective)
