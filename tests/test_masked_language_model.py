@@ -187,7 +187,7 @@ def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alon
 
 def loss_of(model, batch, smoothing):
     plan = TrainingPlan(model=small_plan(**KIND), training=TrainingSettings(label_smoothing=smoothing))
-    return Objective(model, plan)(batch.source, batch.target_inputs, batch.targets, batch.predicted)
+    return Objective(model, plan)(batch)
 
 
 @torch.no_grad()
