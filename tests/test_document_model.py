@@ -16,6 +16,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import Processes
+from context_nmt.models.kinds.document import words_of
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
@@ -123,6 +124,10 @@ def test_context_is_not_lost_at_the_edge_of_a_batch(model):
         rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
         alone = model(source[rows], targets[rows], torch.from_numpy(previous))
         torch.testing.assert_close(alone[0], whole[number], rtol=0, atol=1e-10)
+
+
+def test_special_units_are_no_words():
+    assert words_of(torch.arange(6)).tolist() == [False] * 4 + [True] * 2
 
 
 SLOT = {"mechanism": "hierarchical_attention", "sentences": 1}

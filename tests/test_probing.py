@@ -24,9 +24,7 @@ from context_nmt.measures.word_probes import STACKS, WordProbes, read_layers
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
-from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.trainer import train_run
 
@@ -120,20 +118,6 @@ def test_tasks_are_found_by_their_names(tmp_path):
     assert find_tasks(tmp_path) == ["bigram_shift"]
     task = read_task(tmp_path / "bigram_shift.txt")
     assert (task.classes, task.sentences["training"], task.labels["training"]) == (["A", "B"], ["a b", "b a"], [0, 1])
-
-
-@pytest.mark.parametrize(
-    ("probing", "message"),
-    [
-        ({"sentence_classifier": {"seeds": []}}, r"sentence_classifier: seeds is empty"),
-        ({"word_classifier": {"dropout": 1}}, r"word_classifier\.dropout: input should be less than 1, not 1"),
-        ({"word_classifier": {"epoch": 1}}, r"word_classifier\.epoch: unknown key; did you mean 'epochs'"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(digits, probing, message):
-    values = yaml.safe_load(digits.parameters.read_text()) | {"probing": probing}
-    with pytest.raises(UserError, match=message):
-        check(ExperimentSettings, values, where="params.yaml")
 
 
 def probing_experiment(folder, **probing):

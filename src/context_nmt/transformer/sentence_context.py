@@ -12,7 +12,7 @@ from torch import Tensor
 from context_nmt.transformer.attention import State
 
 
-class Sentences(TypedDict, total=False):
+class PreviousSentences(TypedDict, total=False):
     """Source sentences, encoded without any context, and after a decoder also their translations, as it read them."""
 
     source: Tensor  # […, S, D] before the encoder's output slot
@@ -27,7 +27,7 @@ class Sentences(TypedDict, total=False):
 class SentenceContext:
     """The previous sentences of each of B sentences, and the states of the current one."""
 
-    before: Sentences
+    before: PreviousSentences
     own_crossed: Tensor | None = None  # [B, T, D] after the decoder: output of the last layer's cross-attention
     state: State | None = None  # in decoding a dict with a row per sentence, which the mechanism owns
 

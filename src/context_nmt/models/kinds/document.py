@@ -11,9 +11,9 @@ from context_nmt.models.kinds.autoregressive import DecodingState, TranslationMo
 from context_nmt.models.model import Model, Predictions
 from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Memory
-from context_nmt.transformer.sentence_context import OutputContext, SentenceContext, Sentences
+from context_nmt.transformer.sentence_context import OutputContext, PreviousSentences, SentenceContext
 
-KnownSentences = dict[str, Tensor]  # Sentences: N of them, or one; without the target until it is known
+KnownSentences = dict[str, Tensor]  # PreviousSentences, of N or of one; without the target until it is known
 
 
 def context_of(known: KnownSentences, previous: Tensor) -> SentenceContext:
@@ -22,7 +22,7 @@ def context_of(known: KnownSentences, previous: Tensor) -> SentenceContext:
     for name in ("source_words", "target_words"):
         if name in before:
             before[name] = before[name] & (previous >= 0)[..., None]
-    return SentenceContext(before=cast(Sentences, before))
+    return SentenceContext(before=cast(PreviousSentences, before))
 
 
 def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
