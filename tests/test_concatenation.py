@@ -10,7 +10,6 @@ from tiny_training import make_experiment, save_run
 from context_nmt.corpus.batching import BREAK, sentences_before
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
@@ -187,13 +186,3 @@ def test_in_analyses_a_sentence_is_alone(corpus):
     lengths = corpus.side("valid", "xx").lengths
     for batch in recorded(analysed, ["encoder.final_norm"]):
         assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()
-
-
-def test_empty_lines_separate_documents():
-    """As in a text that a user gives."""
-    model = small_model(**KINDS["2-to-1"])
-    sentences = [*texts(1)[:3], np.array([], dtype=np.int64), *texts(1)[3:6]]
-    found = translate_ids(model, sentences, SETTINGS, documents=paragraphs(sentences))
-    for part in (slice(3), slice(4, 7)):
-        alone = translate_ids(model, sentences[part], SETTINGS, documents=[range(3)])
-        assert [one[0].tokens for one in found[part]] == [one[0].tokens for one in alone]

@@ -169,20 +169,16 @@ def model_for(corpus, **settings):
 EMBEDDINGS_FOUND = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
 
 
-def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
-    probes = WordProbes(model_for(corpus, width=32), corpus, EMBEDDINGS_FOUND)
+@pytest.mark.parametrize("changes", [{}, {"epochs": 24, "training_sentences": 100}])
+def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus, changes):
+    """Also if they learn from a sample of the text."""
+    probes = WordProbes(model_for(corpus, width=32), corpus, replace(EMBEDDINGS_FOUND, **changes))
     found = flat(probes.rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
     assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
     groups = [found[f"lexical_encoder_frequency_{number}_0"] for number in range(1, 11)]  # ten digits, one in each
     assert min(groups) >= 90
-
-
-def test_lexical_probes_learn_from_a_sample_of_the_text(corpus):
-    settings = replace(EMBEDDINGS_FOUND, epochs=24, training_sentences=100)
-    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
-    assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
 
 
 def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):

@@ -130,12 +130,6 @@ def test_it_finds_what_a_plain_beam_search_finds(
     same(found, [plain_beam_search(tables, number, longest, **options) for number, longest in enumerate(lengths)])
 
 
-def test_stopping_early_takes_fewer_steps() -> None:
-    tables, options = Tables.random(8, 5, seed=1), {"beam": 3, "length_penalty": "fairseq", "weight": 1.0}
-    exact, early = (rows_of_steps(tables, list(range(8)), [5] * 8, **options, stop=stop) for stop in ("exact", "beam"))
-    assert sum(early) < sum(exact)
-
-
 @pytest.mark.parametrize("vocabulary", [700, 704])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_best_units_of_a_large_vocabulary_are_found_anywhere(vocabulary: int, beam: int) -> None:
