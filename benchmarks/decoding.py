@@ -18,7 +18,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import read_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import has_fast_bf16
+from context_nmt.models.devices import Processes, has_fast_bf16
 from context_nmt.models.exporting import export
 from context_nmt.settings.decoding import DecodingSettings
 
@@ -94,7 +94,7 @@ def _ours(folder: Path, settings: DecodingSettings) -> Iterator[Work]:
 
     def work(sentences: int = len(source)) -> tuple[float, list[str]]:
         sample = [source[number] for number in range(sentences)]
-        translations = translate_ids(model, sample, settings, device=device, workers=usable(device))
+        translations = translate_ids(model, sample, settings, processes=Processes(workers=usable(device)))
         return sentences, [vocabulary.text(hypotheses[0].tokens) for hypotheses in translations]
 
     work(WARM_UP)

@@ -30,7 +30,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models.building import build
 from context_nmt.models.counting import describe
-from context_nmt.models.devices import device_named, processor_of, resolved
+from context_nmt.models.devices import Processes, device_named, processor_of, resolved
 from context_nmt.models.plans import ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan
 from context_nmt.progress import say
@@ -143,7 +143,7 @@ def decoding(setting: Setting) -> dict[str, Any]:
     sentences = [source[number] for number in range(min(len(source), 8 if setting.tiny else len(source)))]
     search = dataclasses.replace(SEARCH, precision=resolved("auto", setting.device))
 
-    search_all = partial(translate_ids, updater.model, sentences, search, device=setting.device, workers=1)
+    search_all = partial(translate_ids, updater.model, sentences, search, processes=Processes(workers=1))
     search_all()
     seconds, _ = setting.timed(search_all)
     speed = {"sentences": len(sentences), "sentences_per_second": len(sentences) / seconds}

@@ -22,6 +22,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_parallel
 from context_nmt.measures.bleu import Score, score_sacrebleu
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
+from context_nmt.models.devices import Processes
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
@@ -175,7 +176,7 @@ def _translating(
     sample = [source[number] for number in chosen(len(source), sentences)]
 
     def work(count: int = sentences) -> tuple[float, list[str]]:
-        translations = translate_ids(model, sample[:count], settings, device=device, workers=threads)
+        translations = translate_ids(model, sample[:count], settings, processes=Processes(workers=threads))
         return count, [corpus.target_vocabulary.text(hypotheses[0].tokens) for hypotheses in translations]
 
     work(min(WARM_UP, sentences))

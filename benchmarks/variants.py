@@ -20,6 +20,7 @@ from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import write_json
 from context_nmt.models.counting import describe
+from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.progress import Progress, say
 from context_nmt.results.speeds import architecture
@@ -112,7 +113,6 @@ def _all(names: list[str]) -> Iterator[Work]:
 
 
 def _works(name: str) -> tuple[Work, Work]:
-    device = torch.device("cpu")
     updater = fresh_updater(TRANSFORMER if name == IN_DOCUMENTS else name, "fp32")
     tokens = updater.plan.training.batch_tokens
     in_documents = name == IN_DOCUMENTS or bool(output_slots(updater.plan.model.slots))
@@ -138,7 +138,7 @@ def _works(name: str) -> tuple[Work, Work]:
         return tokens, None  # of a masked system, those that are masked and the others
 
     def decode() -> tuple[float, None]:
-        translate_ids(updater.model, sentences, SEARCH, documents=cut_documents, device=device, workers=1)
+        translate_ids(updater.model, sentences, SEARCH, documents=cut_documents, processes=Processes(workers=1))
         return len(sentences), None
 
     return train, decode

@@ -95,7 +95,7 @@ def slow_locality(analysed, run):
     attentions = [layer.cross_attention for layer in analysed.model.decoder.layers]
     single, mean = ([[] for _ in attentions] for _ in range(2))
     for source, inputs in sentences_of(analysed.corpus):
-        with watched(*(one.weights if hasattr(one, "gate") else one.attend.weights for one in attentions)) as kept:
+        with watched(*(one.attend.weights for one in attentions)) as kept:
             run(source, inputs)
         for layer, calls in enumerate(kept):
             weights = calls[-1]  # [H][T][S]
@@ -119,7 +119,7 @@ def test_locality_of_a_masked_model_is_that_of_its_last_iteration(analysed):
 
     def run(ids, _):
         lengths = masked_search.best_lengths(masked.model, ids, SETTINGS)
-        masked_search.predict(masked.model, masked.model.encode(ids), lengths, SETTINGS.iterations)
+        masked_search.mask_predict(masked.model, masked.model.encode(ids), lengths, SETTINGS.iterations)
 
     assert all(0 < found.pop(f"local_share_{number}") < 1 for number in NUMBERS)
     assert found == pytest.approx(slow_locality(masked, run), abs=1e-6)

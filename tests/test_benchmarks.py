@@ -247,7 +247,7 @@ def test_every_translation_of_an_untrained_model_has_about_the_same_length(kind)
     model.output.register_forward_hook(never_end)
     if kind:
         of_one_length(model)
-    found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH, device=torch.device("cpu"))
+    found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH)
     lengths = {len(one.tokens) for hypotheses in found for one in hypotheses}
     assert max(abs(length - LENGTH) for length in lengths) <= (2 if kind else 0)
     assert not kind or model.train().encode_with_length(torch.tensor([[4, END]]))[1].requires_grad  # learned as ever

@@ -27,6 +27,7 @@ from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run, read_items
 from context_nmt.measures.rows import NORMALIZED, SUMMED
 from context_nmt.models.averaging import average_run
+from context_nmt.models.devices import Processes
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]
@@ -156,7 +157,7 @@ def random_pairs(count, seed, longest=7):
 def test_forced_scores_equal_the_steps_of_decoding():
     model = small_model()
     sources, targets = random_pairs(40, 1)
-    scores = score_pairs(model, sources, targets, device=CPU)
+    scores = score_pairs(model, sources, targets)
     for source, target, score in zip(sources, targets, scores, strict=True):
         inputs = torch.tensor([[BEGIN, *target.tolist()]])
         with torch.inference_mode():
@@ -169,25 +170,25 @@ def test_forced_scores_equal_the_steps_of_decoding():
 def test_scores_depend_neither_on_the_batch_nor_on_the_workers_and_equal_pairs_tie(monkeypatch):
     model = small_model().float()
     sources, targets = random_pairs(300, 2, longest=20)
-    together = score_pairs(model, sources, targets, device=CPU, workers=1)
-    assert score_pairs(model, sources, targets, device=CPU, workers=2) == together
+    together = score_pairs(model, sources, targets, processes=Processes(workers=1))
+    assert score_pairs(model, sources, targets, processes=Processes(workers=2)) == together
     monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 1)
-    assert score_pairs(model, sources, targets, device=CPU) == pytest.approx(together, abs=1e-4)
+    assert score_pairs(model, sources, targets) == pytest.approx(together, abs=1e-4)
     sources, targets = random_pairs(60, 3, longest=12)
     order = (np.random.default_rng(4).permutation(120) % 60).tolist()
     monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
     texts = ([side[number] for number in order] for side in (sources, targets))
-    assert len(set(zip(order, score_pairs(model, *texts, device=CPU), strict=True))) == 60
+    assert len(set(zip(order, score_pairs(model, *texts), strict=True))) == 60
 
 
 def test_what_is_longer_than_learned_positions_is_refused():
     model = small_model(positions="learned", maximum_positions=6)
     short, long = np.array([4] * 5), np.array([4] * 6)
-    assert len(score_pairs(model, [short], [short], device=CPU)) == 1
+    assert len(score_pairs(model, [short], [short])) == 1
     with pytest.raises(UserError, match=r"the source of pair 2 has 6 units.*model\.maximum_positions 6"):
-        score_pairs(model, [short, long], [short, short], device=CPU)
+        score_pairs(model, [short, long], [short, short])
     with pytest.raises(UserError, match=r"the target of pair 1 has 6 units"):
-        score_pairs(model, [short], [long], device=CPU)
+        score_pairs(model, [short], [long])
 
 
 def judged(tmp_path, items, scores):

@@ -219,7 +219,7 @@ def test_a_masked_model_translates_in_the_precision_of_decoding():
     # shapes that are the same in both: a sentence and a length at a time
     settings = replace(SETTINGS, precision="bf16", length_beam=1, batch_tokens=1)
     found, exact = (explored(model, one) for one in (settings, replace(settings, precision="fp32")))
-    hypotheses = translate_ids(model, SOURCES, settings, device=torch.device("cpu"))
+    hypotheses = translate_ids(model, SOURCES, settings)
     assert [one.target for one in found] == [UNITS.words(best.tokens) for (best,) in hypotheses]
     for one, other in zip(found, exact, strict=True):
         assert abs(one.views[0].weights - other.views[0].weights).max() > 1e-6  # of the encoder

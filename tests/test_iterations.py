@@ -14,7 +14,7 @@ from benchmarks.iterations import systems_of
 from benchmarks.rounds import CORES, Measured
 from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
-from context_nmt.corpus.text_chain import TextChain, write_tokens
+from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.files import read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
@@ -127,9 +127,8 @@ def test_bleu_is_what_the_pipeline_finds(experiment, values):
     for variant, search in plans.items():
         name = f"{variant}-1"
         decode_run(experiment, variant, 1, device="cpu")
-        text, path = experiment.model(name) / "text", experiment.hypotheses(name)
-        write_tokens(text, experiment.binarized, experiment.decoded(name), path)
-        translations = list(TextChain(text).target_text(read_hypotheses(path, "valid")))
+        tokens = read_hypotheses(experiment.hypotheses(name), "valid")
+        translations = list(TextChain(experiment.model(name) / "text").target_text(tokens))
         bleu = sacrebleu.corpus_bleu(translations, [reference], force=True)
         assert bleu.score > 0
         assert scores[variant, search] == pytest.approx(bleu.score, abs=1e-4)

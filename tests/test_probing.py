@@ -24,9 +24,7 @@ from context_nmt.measures.word_probes import STACKS, WordProbes, read_layers
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
-from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.trainer import train_run
 
@@ -122,24 +120,6 @@ def test_tasks_are_found_by_their_names(tmp_path):
     assert (task.classes, task.sentences["training"], task.labels["training"]) == (["A", "B"], ["a b", "b a"], [0, 1])
 
 
-@pytest.mark.parametrize(
-    ("probing", "message"),
-    [
-        ({"sentences": ["plain"]}, r"probing: sentences is \['plain'\], but tasks is not set"),
-        ({"words": ["plane"]}, r"probing\.words: no variant 'plane'; there are plain"),
-        ({"words": ["plain", "plain"]}, r"probing: words is \['plain', 'plain'\]; each may be listed only once"),
-        ({"tasks": "valid"}, r"probing\.tasks is 'valid', which is also the name of a test set"),
-        ({"sentence_classifier": {"seeds": []}}, r"sentence_classifier: seeds is empty"),
-        ({"word_classifier": {"dropout": 1}}, r"word_classifier\.dropout: input should be less than 1, not 1"),
-        ({"word_classifier": {"epoch": 1}}, r"word_classifier\.epoch: unknown key; did you mean 'epochs'"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(digits, probing, message):
-    values = yaml.safe_load(digits.parameters.read_text()) | {"probing": probing}
-    with pytest.raises(UserError, match=message):
-        check(ExperimentSettings, values, where="params.yaml")
-
-
 def probing_experiment(folder, **probing):
     """A tiny run with these settings."""
     experiment = make_experiment(folder, pairs=30)
@@ -147,30 +127,19 @@ def probing_experiment(folder, **probing):
     experiment.parameters.write_text(yaml.safe_dump(values))
     experiment = type(experiment)(folder)
     write_plans(experiment)
-    (experiment.tokenized / "moses.json").write_text('{"source": {"language": "xx", "pretokenized": true}}')
     train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     return experiment
 
 
-class SplitAtSpaces:
-    """A text chain whose words are the digits' own units."""
-
-    def __init__(self, folder):
-        self.corpus = BinarizedCorpus(folder)
-        self.source_vocabulary = self.corpus.source_vocabulary
-        self.source_subwords = list
-
-
-def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch):
+def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path):
     experiment = probing_experiment(tmp_path, sentences=["plain"], tasks="tasks", sentence_classifier={"seeds": [1, 2]})
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
-    monkeypatch.setattr(sentence_probes, "TextChain", SplitAtSpaces)
     task, model = read_task(tasks / "sentence_length.txt"), load_run(experiment.model(RUN), torch.device("cpu"))
     text = sentence_probes.RunText(experiment.model(RUN) / "text")
     examples = sentence_probes.split_features(model, text, task)
-    expected = mean_states(model, [np.array(text.chain.source_vocabulary.ids("1 2 3"))])[0]
+    expected = mean_states(model, [np.array(text.chain.corpus.source_vocabulary.ids("1 2 3"))])[0]
     assert torch.allclose(examples["training"].features[1], expected, atol=1e-6)
     assert {split: one.labels.tolist() for split, one in examples.items()} == task.labels
     sentence_probes.probe_sentences(experiment, "plain", 1, device="cpu")
@@ -200,20 +169,16 @@ def model_for(corpus, **settings):
 EMBEDDINGS_FOUND = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
 
 
-def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
-    probes = WordProbes(model_for(corpus, width=32), corpus, EMBEDDINGS_FOUND)
+@pytest.mark.parametrize("changes", [{}, {"epochs": 24, "training_sentences": 100}])
+def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus, changes):
+    """Also if they learn from a sample of the text."""
+    probes = WordProbes(model_for(corpus, width=32), corpus, replace(EMBEDDINGS_FOUND, **changes))
     found = flat(probes.rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
     assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
     groups = [found[f"lexical_encoder_frequency_{number}_0"] for number in range(1, 11)]  # ten digits, one in each
     assert min(groups) >= 90
-
-
-def test_lexical_probes_learn_from_a_sample_of_the_text(corpus):
-    settings = replace(EMBEDDINGS_FOUND, epochs=24, training_sentences=100)
-    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
-    assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
 
 
 def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):

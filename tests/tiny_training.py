@@ -113,8 +113,10 @@ def make_experiment(
         if task == "previous":
             write_lines(experiment.subwords / f"{split}.documents", map(str, range(0, count, 3)))
     binarize(experiment.subwords, experiment.binarized, experiment.settings.corpus, experiment.settings.units)
-    write_json(experiment.tokenized / "moses.json", {})
-    write_json(experiment.subwords / "units.json", {})
+    side = {"pretokenized": True, "truecase": False}
+    sides = {"source": {"language": "xx", **side}, "target": {"language": "yy", **side}}
+    write_json(experiment.tokenized / "moses.json", sides)
+    write_json(experiment.subwords / "units.json", {"kind": "words"})
     write_plans(experiment)
     return experiment
 
