@@ -21,7 +21,6 @@ from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.devices import Processes
-from context_nmt.pipeline.planning import write_plans
 from context_nmt.report.formats import render
 from context_nmt.report.pages import results_page
 from context_nmt.report.tables import DASH
