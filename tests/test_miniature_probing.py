@@ -5,16 +5,18 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
+import nltk
 import pytest
 
 from context_nmt.files import UserError
+from context_nmt.miniature.grammar import Leaf, Node
 from context_nmt.miniature.probing import (
     TASKS,
     BalancedSampler,
     ParsedSentence,
     main_verb,
+    numbered,
     object_noun,
-    parse_tree,
     subject_noun,
     write_probing_tasks,
 )
@@ -84,11 +86,15 @@ def sentence(random):
 
 
 def parsed(brackets):
-    """A gold record with the tokens and tags of its tree."""
-    leaves = [leaf.split() for leaf in brackets.replace("(", ")").split(")") if len(leaf.split()) == 2]
-    tags, tokens = (list(column) for column in zip(*leaves, strict=True))
-    tokens[0] = tokens[0].capitalize()
-    return ParsedSentence.from_gold({"en": {"tokens": tokens, "tags": tags}, "tree": brackets})
+    """The sentence of a tree, with a capital at its start."""
+    tree = nltk.Tree.fromstring(brackets)
+    tokens, tags = zip(*tree.pos(), strict=True)
+    return ParsedSentence((tokens[0].capitalize(), *tokens[1:]), tags, numbered(nodes(tree)))
+
+
+def nodes(tree):
+    """A tree of the grammar."""
+    return Leaf(tree.label(), tree[0]) if tree.height() == 2 else Node(tree.label(), tuple(map(nodes, tree)))
 
 
 def sentences(count):
@@ -283,10 +289,8 @@ def test_too_small_a_pool_says_what_to_raise(tmp_path, task):
 
 
 def test_a_tree_is_as_deep_as_its_deepest_word():
-    assert parse_tree("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))").depth == 5
-    for brackets in ("", "(S", "(S (NN a)))", "(S (NN a)) (S (NN b))"):
-        with pytest.raises(ValueError, match=r"tree|bracket"):
-            parse_tree(brackets)
+    sentence = parsed("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))")
+    assert sentence.tree.depth == 5
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from context_nmt.corpus.folder import Record, parallel_files, read_split
-from context_nmt.files import UserError, write_lines
+from context_nmt.files import UserError
 
 
 @dataclass(frozen=True)
@@ -115,28 +110,14 @@ def _on_sense(sense: Record, record: Record, document: Sequence[Record], languag
 
 
 def print_sample(sample: Sample) -> None:
-    """Print a table per document to standard output."""
-    console = Console(markup=False, highlight=False)
-    console.print(sample.title)
+    """Print a sample as Markdown."""
+    print(f"# {sample.title}")
     for document in sample.documents:
-        table = Table(*sample.languages, title=f"Document {document.number}", title_justify="left", box=box.SIMPLE_HEAD)
-        for sides in document.sentences:
-            table.add_row(*map(Text, sides))
-        console.print(table)
-        for remark in document.remarks:
-            console.print(f"  {remark}", soft_wrap=True)
-
-
-def write_sample(sample: Sample, path: Path) -> None:
-    """Write a sample as Markdown; raise UserError unless the name ends in .md."""
-    if path.suffix != ".md":
-        raise UserError(f"--output is {path}; its name must end in .md")
-    lines = [f"# {sample.title}"]
-    for document in sample.documents:
-        lines += ["", f"## Document {document.number}", "", _row("", *sample.languages), "| ---: | --- | --- |"]
-        lines += [_row(str(place), *sides) for place, sides in enumerate(document.sentences)]
-        lines += ["", *(f"- {remark}" for remark in document.remarks)] if document.remarks else []
-    write_lines(path, lines)
+        rows = [_row("", *sample.languages), "| ---: | --- | --- |"]
+        rows += [_row(str(place), *sides) for place, sides in enumerate(document.sentences)]
+        print(f"\n## Document {document.number}\n", *rows, sep="\n")
+        if document.remarks:
+            print("", *(f"- {remark}" for remark in document.remarks), sep="\n")
 
 
 def _row(*cells: str) -> str:
