@@ -76,8 +76,6 @@ def test_there_are_as_many_words_as_the_corpus_needs():
     assert Counter(noun.side for noun in LEXICON.senses.values()) == {"en": 20, "de": 18}
     assert sum(len(noun.de) > 1 for noun in NOUNS) >= 6
     assert sum(len(noun.en) > 1 for noun in NOUNS) >= 5
-    assert sum(verb.de.prefix != "" for verb in LEXICON.verbs.values()) >= 8
-    assert {verb.frame for verb in LEXICON.verbs.values() if verb.de.auxiliary == "sein"} == {"copula", "intransitive"}
     genders = Counter(noun.de[0].gender for noun in LEXICON.nouns.values() if noun.kind != "person")
     assert all(count >= 0.28 * genders.total() for count in genders.values())
 
