@@ -7,7 +7,7 @@ import pytest
 from measured import assert_golden
 
 from context_nmt.__main__ import main
-from context_nmt.corpus.samples import draw_sample, mark_tokens, print_sample
+from context_nmt.corpus.samples import mark_tokens, sampled
 from context_nmt.files import UserError
 from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
@@ -163,21 +163,18 @@ def test_files_that_do_not_fit_are_refused(corpus, name, lines, message):
         describe_corpus(corpus / "none" if message.startswith("none") else corpus)
 
 
-def test_a_sample_marks_pronouns_and_ambiguous_words(corpus, tmp_path, capsys):
+def test_a_sample_marks_pronouns_and_ambiguous_words(corpus, tmp_path):
     for language in ("de", "cs"):
         write(tmp_path / f"plain/dev.{language}", ["Eins | zwei.", "Drei."])  # without documents, each sentence is one
-    print_sample(draw_sample(corpus, split="test", documents=1, seed=1))
-    print_sample(draw_sample(tmp_path / "plain", split="dev", documents=2, seed=1))
-    assert_golden(capsys.readouterr().out, "corpus_sample.md")
+    lines = [*sampled(corpus, split="test", documents=1, seed=1)]
+    lines += sampled(tmp_path / "plain", split="dev", documents=2, seed=1)
+    assert_golden("".join(f"{line}\n" for line in lines), "corpus_sample.md")
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
-    def drawn(seed):
-        (document,) = draw_sample(corpus, split="train", documents=1, seed=seed).documents
-        return document.number
-
-    assert {drawn(seed) for seed in range(9)} == {0, 1}
-    assert drawn(3) == drawn(3)
+    drawn = [[*sampled(corpus, split="train", documents=1, seed=seed)][2] for seed in (*range(9), *range(9))]
+    assert set(drawn) == {"## Document 0", "## Document 1"}
+    assert drawn[:9] == drawn[9:]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_a_sample_depends_on_its_seed_only(corpus):
 )
 def test_what_cannot_be_sampled_is_refused(corpus, options, message):
     with pytest.raises(UserError, match=message):
-        draw_sample(corpus, **{"split": "test", "documents": 1, "seed": 1} | options)
+        next(sampled(corpus, **{"split": "test", "documents": 1, "seed": 1} | options))
 
 
 def test_a_token_that_the_text_spells_otherwise_is_passed_over():

@@ -57,9 +57,10 @@ def sample(
         Writes   standard output            the documents
         Example  context-nmt corpus sample data/miniature --documents 50 > sample.md
     """
-    from context_nmt.corpus.samples import draw_sample, print_sample
+    from context_nmt.corpus.samples import sampled
 
-    print_sample(draw_sample(corpus, split=split, documents=documents, seed=seed))
+    for line in sampled(corpus, split=split, documents=documents, seed=seed):
+        print(line)
 
 
 def download(
