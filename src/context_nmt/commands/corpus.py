@@ -55,7 +55,7 @@ def sample(
                  CORPUS/SPLIT.documents     where documents start, if the corpus has it
                  CORPUS/SPLIT.gold.jsonl    gold annotation, if the corpus has it
         Writes   standard output            the documents
-        Example  context-nmt corpus sample data/miniature --documents 50 > sample.md
+        Example  context-nmt corpus sample data/miniature --documents 50
     """
     from context_nmt.corpus.samples import sampled
 
