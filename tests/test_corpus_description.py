@@ -108,6 +108,9 @@ def test_a_bin_of_lengths_ends_with_five_tokens(corpus):
         ("(S (CC But) (NP (PRP it)) (VP (VBD ran)))", set()),
         ("(S (NP (NN man) (CC and) (NN dog)) (VP (VBD ran)))", {"coordinated_phrases"}),
         ("(SQ (VBD Was) (RB n't) (NP (PRP it)))", {"questions", "negations"}),
+        ("(VP (VBD sold) (SBAR (IN as) (S (NP (PRP he)) (VP (VBD left)))))", {"subordinate_clauses"}),
+        ("(NP (NP (NN man)) (SBAR (WHNP (WP who)) (S (VP (MD can) (VP (VB go))))))", {"relative_clauses", "modals"}),
+        ("(S (S (VP (VBD ran))) (, ,) (CC but) (S (VP (VBD hid))))", {"coordinated_clauses"}),
         ("(SINV (`` x) (S (VP (VBD ran))) ('' y) (VP (VBD said)))", {"direct_speech"}),
     ],
 )
