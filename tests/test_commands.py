@@ -202,7 +202,6 @@ OVER_INPUT = [
     "compare --system test.en --baseline other --reference test.zh --output other",
     "corpus describe . --json test.en",
     "corpus status --json data/params.yaml",
-    "corpus sample . --documents 1 --output test.en",
 ]
 
 

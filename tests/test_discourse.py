@@ -55,10 +55,7 @@ def aligner():
 )
 def test_words_are_linked_to_their_translations(aligner, source, target, links):
     assert aligner.align(source, target) == links
-
-
-def test_empty_sentences_teach_an_aligner_nothing():
-    assert WordAligner(["", "a"], ["x", "b"]).align("a", "b") == [(0, 0)]
+    assert WordAligner(["", "a"], ["x", "b"]).align("a", "b") == [(0, 0)]  # empty sentences teach nothing
 
 
 @given(source=st.text(max_size=40), target=st.text(max_size=40))
@@ -132,18 +129,14 @@ def small_wordnet(request, tmp_path, monkeypatch):
         ("dog", "unknown", False),
     ],
 )
-def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related):
+def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related, tmp_path, monkeypatch):
     scorer = Cohesion(ENGLISH, find_wordnet("en"))
     assert scorer.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
     assert scorer.signature.startswith("repetition+wordnet-3.0|")
-
-
-@pytest.mark.usefixtures("small_wordnet")
-def test_wordnet_is_english_and_may_be_absent(tmp_path, monkeypatch):
     assert find_wordnet("de") is None
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setattr(discourse, "DEBIAN", tmp_path)
-    assert find_wordnet("en") is None
+    assert find_wordnet("en") is None  # it may be absent
 
 
 TOPICS = (["dog", "cat", "bird", "tail", "wing"], ["car", "road", "wheel", "engine", "driver"])
@@ -169,9 +162,6 @@ def test_coherence_is_the_mean_over_documents_of_the_means_over_their_pairs():
     assert coherence.score(sentences, [range(3), range(2, 4)])["score"] == pytest.approx((1 + across) / 2, abs=1e-4)
     assert coherence.score(sentences, [range(3), range(4, 7), range(1)])["score"] == 1  # no pair is known of the others
     assert coherence.score(sentences, [range(4, 7)]) is None
-
-
-def test_a_training_text_without_words_is_refused():
     with pytest.raises(UserError, match="toy-train has fewer than two content words"):
         Coherence(ENGLISH, "toy-train", ["dogs", "12", "the dog"], None)
 

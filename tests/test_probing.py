@@ -55,30 +55,22 @@ def test_a_task_is_found_by_features_that_tell_the_classes_apart(told, found):
 EXAMPLES = Examples(torch.randn(20, 4, generator=torch.Generator().manual_seed(1)), torch.arange(20) % 2)
 
 
-def test_equal_seeds_give_equal_classifiers():
-    settings = SentenceClassifierSettings(epochs=2)
-    one, same, other = (
-        sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed)
-        .classifier[0]
-        .weight
-        for seed in (1, 1, 2)
-    )
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
-
-
 def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch):
-    reached, weights = iter([50.0, 70.0, 70.0, 60.0, 90.0]), []
+    weights = []
 
     def scripted(probe, _):
         weights.append(probe.classifier[0].weight.clone())
         return next(reached)
 
     monkeypatch.setattr(sentence_probes, "accuracy", scripted)
-    settings = SentenceClassifierSettings(patience=2)
-    trained = sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
-    assert len(weights) == 4
-    assert torch.equal(trained.classifier[0].weight, weights[1])
+    settings, trained = SentenceClassifierSettings(patience=2), []
+    for seed in (1, 1, 2):
+        reached = iter([50.0, 70.0, 70.0, 60.0, 90.0])
+        probe = sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed)
+        trained.append(probe.classifier[0].weight)
+    assert len(weights) == 3 * 4
+    assert torch.equal(trained[0], weights[1])
+    assert [torch.equal(trained[0], other) for other in trained[1:]] == [True, False]  # equal seeds
 
 
 def test_groups_are_means_of_their_tasks_if_all_are_there():
@@ -166,14 +158,10 @@ def model_for(corpus, **settings):
     return small_model(vocabulary=len(corpus.target_vocabulary), **settings).float()
 
 
-EMBEDDINGS_FOUND = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
-
-
-@pytest.mark.parametrize("changes", [{}, {"epochs": 24, "training_sentences": 100}])
-def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus, changes):
-    """Also if they learn from a sample of the text."""
-    probes = WordProbes(model_for(corpus, width=32), corpus, replace(EMBEDDINGS_FOUND, **changes))
-    found = flat(probes.rows("valid", dict.fromkeys(STACKS)))
+@pytest.mark.parametrize(("epochs", "sentences"), [(12, 100_000), (24, 100)], ids=["all", "sample"])
+def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus, epochs, sentences):
+    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=epochs, training_sentences=sentences)
+    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
     assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
@@ -195,17 +183,14 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
 
 
-def test_adam_of_lexical_probes_is_the_one_of_the_settings():
-    settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
-    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
-    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
-
-
-def test_training_of_lexical_probes_stops_when_all_have_lost_their_patience(corpus, monkeypatch):
+def test_lexical_probes_train_with_the_adam_and_the_patience_of_the_settings(corpus, monkeypatch):
     epochs = []
     monkeypatch.setattr(WordProbes, "_epoch", lambda *_: epochs.append(1))  # nothing is learnt
     WordProbes(model_for(corpus), corpus, WordClassifierSettings(patience=2, epochs=9))
     assert len(epochs) == 3
+    settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
+    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
 
 
 @KINDS
