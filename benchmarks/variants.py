@@ -134,8 +134,9 @@ def _decoding(name: str) -> Iterator[Work]:
     if isinstance(model, MaskedLanguageModel):
         of_one_length(model)
         count = MASKED_SENTENCES
-    cut = documents(count) if _in_documents(name) else None
-    with translating(model, test_sentences()[:count], corpus().target_vocabulary, SEARCH, 1, documents=cut) as work:
+    sentences = test_sentences()[:count]
+    cut = documents(len(sentences)) if _in_documents(name) else None
+    with translating(model, sentences, corpus().target_vocabulary, SEARCH, 1, documents=cut) as work:
         yield work
 
 

@@ -242,7 +242,7 @@ def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_docu
     )
     title, cost = costs["joint"]
     assert cost["median"] == pytest.approx(2 / float(title.removesuffix(")").rpartition(" ")[2]), rel=1e-3)
-    assert 1 < cost["median"] < 2
+    assert cost["median"] < 2  # it has more FLOPs
     assert "in documents, 40.0 target tokens/s and 40.0 sentences/s" in part.notes[-1]
     assert counts["masked, decoding"] == [20, 20]
     assert counts["transformer, decoding"] == counts["joint, decoding"] == [40, 40]  # as many as there are
