@@ -1,6 +1,7 @@
 """The stages that must run, and how they become jobs; sbatch, squeue, scontrol and scancel are small scripts here."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,6 +204,10 @@ def given(cluster, number):
     return (cluster / f"given-{number}").read_text().split("\0")
 
 
+def script(cluster, number):
+    return given(cluster, number)[-2].removeprefix("--wrap=")
+
+
 def test_slurm_is_given_what_a_stage_is_launched_with(experiment, cluster):
     settings = {"hours": 1.5, "nodes": 2, "partition": "long", "memory": "8G", "options": "--comment 'a b'"}
     submitted(experiment, train=JobSettings(**settings))
@@ -289,9 +294,8 @@ def test_a_busy_controller_is_asked_again_but_not_for_ever_and_one_that_is_not_t
         slurm.states()
 
 
-@pytest.mark.usefixtures("cluster")
-def test_removed_notes_are_an_error(experiment, monkeypatch):
-    """And the experiment is not taken as up to date."""
+def test_removed_notes_are_an_error(experiment, cluster, monkeypatch):
+    """And the experiment is not taken as up to date; a job ends without running anything."""
     slurm = submitted(experiment)
     looks = count()
 
@@ -302,6 +306,9 @@ def test_removed_notes_are_an_error(experiment, monkeypatch):
     monkeypatch.setattr(slurm_module.time, "sleep", remove)
     with Display() as display, pytest.raises(UserError, match="removed"):
         slurm.follow(display)
+    shutil.rmtree(slurm.folder)
+    job = subprocess.run(["sh", "-c", script(cluster, 2)], capture_output=True, text=True, check=False)
+    assert (job.returncode != 0, job.stdout.strip()) == (True, "on")
 
 
 @pytest.mark.usefixtures("cluster")
@@ -343,9 +350,10 @@ def test_how_a_job_ends_and_what_it_does_at_its_time_limit(experiment, cluster, 
     for number, (stage, (does, happens, end)) in enumerate(SCRIPTS.items(), start=1):
         python.write_text(f"#!/bin/sh\ntouch began-{number}\necho $OMP_NUM_THREADS $CONTEXT_NMT_CHILD\n{does}\n")
         python.chmod(0o755)
-        wrapped = given(cluster, number)[-2].removeprefix("--wrap=")
         with slurm.log(stage).open("w") as log:
-            job = subprocess.Popen(["sh", "-c", wrapped], env=variables, stdout=log, stderr=log, start_new_session=True)
+            job = subprocess.Popen(
+                ["sh", "-c", script(cluster, number)], env=variables, stdout=log, stderr=log, start_new_session=True
+            )
         if happens:
             while not (experiment.folder / f"began-{number}").exists():
                 time.sleep(0.02)
