@@ -159,7 +159,7 @@ def test_wrong_parameters(tmp_path, refuses, text, message):
     refuses(tmp_path, f"params.yaml: {message}", "plan")
 
 
-def test_another_vocabulary(project, refuses, type_in):
+def test_a_vocabulary_of_another_size(project, refuses, type_in):
     for folder in ("runs/binarized/training", f"{RUN}/text"):
         for language in ("xx", "yy"):
             with (project / folder / f"vocabulary.{language}.txt").open("a") as vocabulary:
@@ -169,10 +169,14 @@ def test_another_vocabulary(project, refuses, type_in):
     refuses(project, f"runs/training/plain-1: {message}", "average", "plain", "1")
     type_in(b"balo\n")
     refuses(project, f"{RUN}/model.safetensors: {message}", "translate", RUN)
+
+
+def test_a_vocabulary_of_the_same_size(project, refuses):
     name = "runs/binarized/training/vocabulary.xx.txt"
-    lines = (project / name).read_text().split("\n")[:-2]
-    (project / name).write_text("\n".join([*lines[:5], "other", *lines[6:], ""]))
-    refuses(project, f"{name}: differs from the vocabulary that the model was trained with", "decode", "plain", "1")
+    lines = (project / name).read_text().split("\n")
+    (project / name).write_text("\n".join([*lines[:5], "other", *lines[6:]]))
+    message = f"{name}: differs from the vocabulary that the model was trained with"
+    refuses(project, message, "decode", "plain", "1")
 
 
 def header_size(content):
