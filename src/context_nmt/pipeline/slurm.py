@@ -34,8 +34,8 @@ ENDED = re.compile(r"ended with (\d+) after (\d+) s$")
 
 # If a node is lost to Slurm but lives, a job is started again elsewhere while its processes, or at least a training,
 # still run there: the new one waits for their locks. SIGTERM comes from Slurm and reaches the processes on all nodes: a
-# training saves its state, and DVC waits for its stage. A job that Slurm stops does not say how it ended, since it may
-# start again.
+# training saves its state, and DVC waits for its stage, both in a session of their own. A job that Slurm stops does not
+# say how it ended, since it may start again.
 SCRIPT = """\
 echo "on $SLURMD_NODENAME"
 for lock in {locks}; do
@@ -47,9 +47,9 @@ ${{SLURM_CPUS_PER_TASK:+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK}}
 threads=$((${{SLURM_CPUS_ON_NODE:-1}} / ${{SLURM_GPUS_ON_NODE:-1}}))
 export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-$((threads ? threads : 1))}}"
 began=$(date +%s)
-trap 'told=${{told:-stopped}}' TERM
+trap 'told=${{told:-stopped}}; kill -s TERM -- -$!' TERM
 trap '{at_the_limit}' USR1
-{command} &
+setsid {command} &
 while wait $!; status=$?; kill -0 $! 2>/dev/null; do :; done
 test "$told" = stopped && exit $status
 test "$told" = late && echo "ERROR: failed to reproduce '{stage}': over its time limit, launch.{key}.hours"
@@ -59,7 +59,7 @@ exit $status
 GO_ON = """\
 echo "the time limit is near; what is left goes on when this job is started again"
 until scontrol requeue $SLURM_JOB_ID; do sleep 5; done"""
-GIVE_UP = "told=late; kill -TERM 0"
+GIVE_UP = "told=late; kill -s TERM -- -$!"
 
 
 class Slurm:
