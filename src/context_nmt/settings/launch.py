@@ -73,7 +73,7 @@ def with_commands(launch: Any) -> Any:
 
 
 def read_launch(parameters: Path, project: Path) -> LaunchSettings:
-    """Read `launch` of a params.yaml, which may be missing, with what launch.yaml overrides; raise UserError if wrong."""
+    """Read `launch` of params.yaml, which may be missing, and of launch.yaml, which overrides it; raise UserError."""
     launch: dict[str, Any] = {}
     for path in (parameters, project / CLUSTER):
         values = read_yaml(path) if path.is_file() else {"launch": {}}
