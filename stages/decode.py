@@ -1,18 +1,16 @@
 """Translate the test sets with one run."""
 
-from typing import Annotated
 
-import typer
 
-from context_nmt.command_line import run
 from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.settings.run_layout import RunLayout
+from stages import Device, Seed, Variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
-    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    variant: Variant,
+    seed: Seed,
+    device: Device = "auto",
 ) -> None:
     """Translate every test set with one run, by greedy or beam search or mask-predict, and write it as text.
 
@@ -27,7 +25,3 @@ def main(
     Example: python stages decode transformer 1
     """
     decode_run(RunLayout().with_plan_of(variant), variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)

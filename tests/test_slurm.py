@@ -230,7 +230,7 @@ def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy
     slurm.wait(lambda: trains("train@plain-1"), "the first training has begun")
     slurm.call("scontrol", "requeue", job_of(slurm, "train@plain-1"))
     slurm.wait(lambda: trains("train@small-1"), "the second training has begun")
-    (training,) = project.processes("stages.train", "small")
+    (training,) = project.processes("stages._run", "train", "small")
     os.kill(training, signal.SIGSTOP)  # until Slurm has lost the node and started the job again
     node = slurm.call("squeue", "-h", "-o", "%N", "-n", "train@small-1").strip()
     slurm.kill_node(node)
@@ -239,7 +239,7 @@ def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy
     output, _ = process.communicate(timeout=500)
     slurm.start_node(node)
     assert process.returncode == 0, output
-    assert (jobs / "train@plain-1.log").read_text().count("train@plain-1 | started") == 2
+    assert (jobs / "train@plain-1.log").read_text().count("Running stage") == 2
     assert outputs(project) == outputs(undisturbed)
     assert project.processes() == []
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn, Self
 
@@ -22,7 +22,8 @@ from context_nmt.progress import INTERVAL, lenient, on_terminal, read_line
 AS_CHILD = "CONTEXT_NMT_CHILD"  # environment variable of DVC where `context-nmt repro` or a job has started it
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 WIDE = 110  # characters of a terminal from which on there is room for bars
-FAILED = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
+FAILED = "failed: "  # the start of a line with the reason
+ERROR = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
 # Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
 ROUTINE = re.compile(
@@ -37,7 +38,6 @@ class Display:
 
     def __init__(self) -> None:
         self.live = on_terminal(sys.stdout)
-        self.started: list[str] = []
         self._needed: set[str] = set()
         self._done: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
@@ -74,9 +74,8 @@ class Display:
     def say(self, stage: str, line: str) -> None:
         """Print a line of a stage after its name, or show it in place if it is one of progress."""
         if line == "started":
-            self.started.append(stage)
             self._tasks[stage] = self._bars.add_task(stage, total=None, text="")
-        elif line.startswith(("done in ", "failed: ")):
+        elif line.startswith(("done in ", FAILED)):
             if (task := self._tasks.pop(stage, None)) is not None:
                 self._bars.remove_task(task)
             self.count([stage] if line.startswith("done") else [])
@@ -94,6 +93,24 @@ class Display:
                 print(f"{stage} | {line}", flush=True)
 
 
+def stage_lines(stage: str, output: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what there is to show of DVC's output, each line with its stage, of which the first is given.
+
+    A line is "started", "failed: REASON" or one of the stage's own.
+    """
+    follows_running = False
+    for line in output:
+        is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
+        if started := RUNNING.match(line):
+            stage, follows_running = started[1], True
+            yield stage, "started"
+        elif failed := ERROR.match(line):
+            stage = failed[1]
+            yield stage, f"{FAILED}{failed[2]}"
+        elif line.strip() and not is_command and not ROUTINE.match(line):
+            yield stage, line.rstrip()
+
+
 class FinishedProcess(NamedTuple):
     """A process that has ended and, if it failed, the stage that DVC named or had begun."""
 
@@ -105,8 +122,8 @@ class FinishedProcess(NamedTuple):
 class StageProcesses:
     """Child processes that end with the context; a display shows each line of their output."""
 
-    def __init__(self, environment: dict[str, str], *, inherited: Sequence[int] = ()) -> None:
-        self.display, self.inherited = Display(), inherited  # open files that DVC keeps open, too
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.display = Display()
         shown = {INTERVAL: "1"} if self.display.live else {}
         self.environment = shown | environment | {AS_CHILD: "1"}
         self.running: dict[str, subprocess.Popen[str]] = {}
@@ -155,7 +172,6 @@ class StageProcesses:
             [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
             cwd=folder,
             env=self.environment | environment,
-            pass_fds=self.inherited,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -173,27 +189,23 @@ class StageProcesses:
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        stage, began, follows_running, reason = name, 0.0, False, ""
-        for line in process.stdout:
-            is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
-            started, failed = RUNNING.match(line), FAILED.match(line)
-            if began and (started or (failed and failed[1] != stage)):
-                self._say(stage, f"done in {time.monotonic() - began:.0f} s")
-            if started:
-                stage, began, follows_running = started[1], time.monotonic(), True
-                self._say(stage, "started")
-            elif failed:
-                stage, began, reason = failed[1], 0.0, failed[2]
-            elif line.strip() and not is_command and not ROUTINE.match(line):
-                self._say(stage, line.rstrip())
+        current, began, reason = name, 0.0, ""
+        for stage, line in stage_lines(name, process.stdout):
+            if began and (line == "started" or stage != current):
+                self._say(current, f"done in {time.monotonic() - began:.0f} s")
+            current, began = stage, time.monotonic() if line == "started" else began
+            if line.startswith(FAILED):
+                began, reason = 0.0, line.removeprefix(FAILED)
+            else:
+                self._say(stage, line)
         if status := process.wait():
             how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
             reason = reason or f"DVC {how}"
-            self._say(stage, f"failed: {reason}")
-            self._finished.put(FinishedProcess(name, stage, reason))
+            self._say(current, f"{FAILED}{reason}")
+            self._finished.put(FinishedProcess(name, current, reason))
         else:
             if began:
-                self._say(stage, f"done in {time.monotonic() - began:.0f} s")
+                self._say(current, f"done in {time.monotonic() - began:.0f} s")
             self._finished.put(FinishedProcess(name))
 
     def _tidy(self, process: subprocess.Popen[str]) -> None:
