@@ -1,7 +1,5 @@
 """Translate the test sets with one run."""
 
-
-
 from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.settings.run_layout import RunLayout
 from stages import Device, Seed, Variant

@@ -167,7 +167,18 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     one = {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()}
     shutil.rmtree(experiment.decoded("small-1"))
     result = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.decode", "small", "1"],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            "-m",
+            "stages._run",
+            "decode",
+            "small",
+            "1",
+        ],
         cwd=experiment.folder,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,
