@@ -17,7 +17,7 @@ from measured import assert_golden, read_claims
 from scipy import stats
 from shown import texts
 from test_figures import legend_of
-from test_report import GATE, GATES, PAPER, changed, changed_columns, made_up, opened
+from test_report import PAPER, changed, changed_columns, made_up
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import Measure, Row
@@ -51,6 +51,8 @@ CASES = yaml.safe_load((ROOT / "tests/claims.yaml").read_text(encoding="utf-8"))
 
 CLEAR, MIXED = (0.9, 1.0, 1.1, 1.0, 0.9), (0.5, -0.6, 0.9, -0.4, 0.2)
 WEAK, LOW = (0.2, 1.6, 0.9, 1.4, 0.4), (-0.9, -1.0, -1.1, -1.0, -0.9)
+GATE = Measure("test", "gate", 1)
+GATES = MeasureSpec(metric="gate", layer=1)
 OPENS = Claim(says="it opens", where="here", variant="dual_context_encoder", measure=GATES)
 BLEU = Measure("test", "bleu_made_up")
 SCORES = replace(OPENS, says="it scores", measure=MeasureSpec(metric="bleu_made_up"))
@@ -60,6 +62,16 @@ SCORES = replace(OPENS, says="it scores", measure=MeasureSpec(metric="bleu_made_
 def first(tmp_path_factory):
     (results,) = read_all(evaluate_all(made_up(tmp_path_factory.mktemp("experiment"))))
     return results
+
+
+def opened(results, gate=GATE, **values):
+    """The same experiment with a gate for some variants: a number, or one for each seed."""
+    rows = dict(results.rows)
+    for variant, given_values in values.items():
+        by_seed = given_values if isinstance(given_values, tuple) else (given_values,) * len(results.settings.seeds)
+        for seed, value in zip(results.settings.seeds, by_seed, strict=True):
+            rows[variant, seed] = [*rows.get((variant, seed), ()), Row(gate, value)]
+    return replace(results, rows=rows)
 
 
 def five_seeds(results, gate=GATE, **differences):
