@@ -295,8 +295,8 @@ def environment():
 
 
 LONG = {  # a stage, how its work is made long, and the file whose appearance says that it is in the middle of it
-    ("tokenize",): ("data/toy/train.xx", "data/toy/train.yy", "runs/.tokenized.partial/*"),
-    ("bpe",): ("runs/tokenized/train.xx", "runs/tokenized/train.yy", "runs/.subwords.partial/*"),
+    ("tokenize",): ("data/toy/train.xx", "data/toy/train.yy", "runs/.tokenized.*.partial/*"),
+    ("bpe",): ("runs/tokenized/train.xx", "runs/tokenized/train.yy", "runs/.subwords.*.partial/*"),
     ("train", "plain", "1"): (None, None, "metrics/curves/plain-1.csv"),
 }
 

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import shutil
+import subprocess
 
 import pytest
 from hypothesis import example, given
@@ -32,6 +34,27 @@ def half_written(kind, path):
         raise KeyboardInterrupt
 
 
+def test_a_file_appears_when_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "file"
+    with replacing(path) as temporary:
+        temporary.write_text("whole")
+        assert not path.exists()
+        assert temporary.parent == path.parent  # else the replacement could be a copy
+    assert path.read_text() == "whole"
+    assert names(path.parent) == ["file"]
+
+
+def test_a_folder_appears_when_it_is_whole_and_replaces_all_of_the_earlier_one(tmp_path):
+    path = tmp_path / "new" / "folder"
+    for number in (1, 2):
+        with replacing_folder(path) as temporary:
+            (temporary / f"file{number}").write_text("whole")
+            (temporary / "sub").mkdir()
+            assert not (path / f"file{number}").exists()
+        assert names(path) == [f"file{number}", "sub"]
+    assert names(path.parent) == ["folder"]
+
+
 @pytest.mark.parametrize("kind", [replacing, replacing_folder])
 def test_what_fails_leaves_nothing_but_what_was_there(tmp_path, kind):
     path = tmp_path / "it"
@@ -48,21 +71,65 @@ def test_what_fails_leaves_nothing_but_what_was_there(tmp_path, kind):
     assert kind is replacing or names(path) == ["earlier"]
 
 
-def test_it_appears_when_it_is_whole_and_replaces_what_was_there_and_what_a_killed_process_left(tmp_path):
-    file, folder = tmp_path / "new/file", tmp_path / "new/folder"
-    for number in (1, 2):
-        with replacing(file) as temporary:
-            temporary.write_text(f"whole {number}")
-            assert not file.exists() or file.read_text() == "whole 1"
-            assert temporary.parent == file.parent  # else the replacement could be a copy
-        with replacing_folder(folder) as temporary:
-            (temporary / f"file{number}").write_text("whole")
-            assert not (folder / f"file{number}").exists()
-        assert (file.read_text(), names(folder)) == (f"whole {number}", [f"file{number}"])
-        assert names(file.parent) == ["file", "folder"]
-        (file.parent / ".file.partial").touch()
-        (file.parent / ".folder.partial").mkdir()
-        (file.parent / ".folder.partial/inside").touch()
+def test_a_folder_that_vanishes_while_it_is_made_leaves_the_earlier_one(tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "earlier").touch()
+    with pytest.raises(FileNotFoundError), replacing_folder(path) as temporary:
+        temporary.rmdir()
+    assert names(path) == ["earlier"]
+    assert names(tmp_path) == ["folder"]
+
+
+def test_a_folder_is_never_half_the_earlier_one(tmp_path, monkeypatch):
+    """Removing a folder takes time, in which the machine may stop."""
+    path = tmp_path / "folder"
+    path.mkdir()
+    for name in ("a", "b"):
+        (path / name).touch()
+    remove, seen = shutil.rmtree, []
+
+    def look_first(folder, **options):
+        seen.append(names(path) if path.exists() else None)
+        remove(folder, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", look_first)
+    with replacing_folder(path) as temporary:
+        (temporary / "c").touch()
+    assert seen
+    assert all(content == ["c"] for content in seen)
+    assert names(tmp_path) == ["folder"]
+
+
+@pytest.fixture
+def dead():
+    """The number of a process that has ended."""
+    with subprocess.Popen(["true"]) as process:
+        return process.pid
+
+
+def test_only_what_killed_processes_left_is_removed_by_the_next_one(tmp_path, dead):
+    with subprocess.Popen(["sleep", "100"]) as living:
+        for number in (dead, living.pid, os.getpid()):  # an earlier process had this one's number
+            (tmp_path / f".file.{number}.partial").touch()
+            (tmp_path / f".folder.{number}.partial").mkdir()
+            (tmp_path / f".folder.{number}.partial/inside").touch()
+        (tmp_path / f".other.{dead}.partial").touch()
+        write_json(tmp_path / "file", 1)
+        with replacing_folder(tmp_path / "folder"):
+            pass
+        living.kill()
+    kept = (f".file.{living.pid}.partial", f".folder.{living.pid}.partial", f".other.{dead}.partial")
+    assert set(names(tmp_path)) == {*kept, "file", "folder"}
+
+
+def test_a_folder_that_was_killed_in_the_moment_of_its_replacement_comes_back(tmp_path, dead):
+    (tmp_path / f".folder.{dead}.earlier").mkdir()
+    (tmp_path / f".folder.{dead}.earlier" / "earlier").touch()
+    with pytest.raises(KeyboardInterrupt):
+        half_written(replacing_folder, tmp_path / "folder")
+    assert names(tmp_path) == ["folder"]
+    assert names(tmp_path / "folder") == ["earlier"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

@@ -77,6 +77,14 @@ def test_the_choice_is_that_of_a_slow_loop(model, teacher):
     assert chosen != own
 
 
+def test_models_of_the_wrong_kind_are_refused(model, teacher):
+    sentences = made_up_sentences(2)
+    with pytest.raises(UserError, match="the model is autoregressive"):
+        rescore_ids(teacher, teacher, sentences, settings())
+    with pytest.raises(UserError, match="the teacher is a masked model"):
+        rescore_ids(model, model, sentences, settings())
+
+
 def test_as_many_are_given_as_the_search_has(model, teacher):
     for one, most in ((model, 3), (teacher, 2)):
         found = translate_ids(one, made_up_sentences(3), settings(beam=2, n_best=most))

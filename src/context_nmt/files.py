@@ -2,13 +2,14 @@
 
 import codecs
 import errno
+import glob
 import hashlib
 import json
 import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,28 +58,48 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     with _partial(path) as temporary:
         temporary.mkdir()
         yield temporary
-        _remove(path)
-        temporary.replace(path)
+        earlier = temporary.with_suffix(".earlier")
+        try:
+            if os.path.lexists(path):
+                path.replace(earlier)  # atomic; removal in place would leave a partial folder for a while
+            temporary.replace(path)
+        finally:
+            if earlier.exists() and not path.exists():
+                earlier.replace(path)
+            _remove(earlier)
 
 
 @contextmanager
 def _partial(path: Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path`, and remove its file or folder before and after the block."""
+    """Yield a temporary path next to `path`, and remove its file or folder after the block."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, FileNotFoundError, NotADirectoryError):
         raise UserError(f"{path}: {path.parent} is no folder and cannot become one") from None
-    temporary = path.with_name(f".{path.name}.partial")
-    _remove(temporary)  # left by a killed process
+    _remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield temporary
     except OSError as error:
         if error.errno not in FULL:
             raise
-        shown_path = re.sub(r"\.([^/]+)\.partial\b", r"\1", str(path))  # the folder may be partial, too
+        shown_path = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # the folder may be partial, too
         raise UserError(f"{shown_path}: cannot be written ({error.strerror}); free some space and try again") from None
     finally:
         _remove(temporary)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove leftovers of killed processes on this machine, or restore an earlier file or folder."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        match = re.fullmatch(r"\.(\d+)\.(partial|earlier)", leftover.name.removeprefix(f".{path.name}"))
+        if match is None or (int(match[1]) != os.getpid() and _is_alive(int(match[1]))):
+            continue
+        if match[2] == "earlier" and not path.exists():
+            with suppress(FileNotFoundError):  # another process has restored it
+                leftover.replace(path)
+        else:
+            _remove(leftover)
 
 
 def _remove(path: Path) -> None:
@@ -86,6 +107,16 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:

@@ -159,7 +159,8 @@ def _reason(error: Exception, place: str) -> str:
 def _retrieve(place: str, part: Path, *, resume: bool) -> None:
     """Write a file to `part`, after what is there if `resume`; raise OSError or urllib3's HTTPError.
 
-    A connection that breaks off is tried again as long as more of the file arrives.
+    A connection that breaks off is tried again as long as more of the file arrives: from where it broke off if
+    `resume`, else from the start.
     """
     if place.startswith(SACREBLEU):
         names, pair, file = place.removeprefix(SACREBLEU).rsplit("/", 2)
@@ -168,6 +169,8 @@ def _retrieve(place: str, part: Path, *, resume: bool) -> None:
     if "://" not in place:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
+    if not resume:
+        part.unlink(missing_ok=True)
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=retries))

@@ -118,6 +118,8 @@ def _run(item: Any) -> Any:
         return _work(item)
     except UserError as error:
         raise UserError(str(error)) from None
+    except OSError as error:
+        raise type(error)(*error.args) from None
     except Exception as error:  # one that cannot be pickled would look like a killed worker
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 

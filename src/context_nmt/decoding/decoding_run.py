@@ -33,8 +33,10 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
 
     If torchrun started several processes, they share the work and the first one writes.
     """
-    from context_nmt.corpus.text_chain import TextChain  # other modules search without the text tools
-
+    try:
+        from context_nmt.corpus.text_chain import TextChain  # other modules search without the text tools
+    except ModuleNotFoundError as error:
+        raise UserError(f"the package {error.name} is missing: decoding turns units into text") from None
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
@@ -88,7 +90,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")
         settings = dataclasses.replace(settings, beam=beam, length_beam=beam)
-    from context_nmt.corpus.text_chain import TextChain, without_invisible  # decoding runs without the text tools
+    from context_nmt.corpus.text_chain import TextChain, without_invisible  # as above
 
     chain = TextChain(folder / "text")
     model = load_run(folder, device_named(device), chain.corpus)

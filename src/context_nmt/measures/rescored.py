@@ -15,11 +15,14 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.in_batches import all_processes
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
+from context_nmt.files import UserError
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import Processes, device_named
+from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
@@ -64,8 +67,13 @@ def rescore_ids(
 ) -> list[Hypothesis]:
     """Return the teacher's choice for every sentence; a tie goes to the candidate that the model ranks higher.
 
-    The model is masked and the teacher autoregressive. Raise UserError for sentences or candidates too long for either.
+    Raise UserError unless the model is masked and the teacher autoregressive, and for sentences or candidates too long
+    for either.
     """
+    if not isinstance(model, MaskedLanguageModel):
+        raise UserError("the model is autoregressive; only a masked model has one candidate per length to choose from")
+    if not isinstance(teacher, TranslationModel):
+        raise UserError("the teacher is a masked model; only an autoregressive one can score a translation")
     all_lengths = dataclasses.replace(settings, n_best=settings.length_beam)
     candidates = translate_ids(model, sentences, all_lengths, progress=progress, processes=processes)
     numbers = [number for number, hypotheses in enumerate(candidates) for _ in hypotheses]
