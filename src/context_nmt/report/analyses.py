@@ -22,8 +22,7 @@ Points = dict[int | str, tuple[float, float]]  # by layer or tag, mean and devia
 BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}
 REFERENCE: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "_", "markersize": 10}
 
-
-PAGES = {"analyses": "Inside the systems", "discourse": "Documents", "probes": "Probes"}  # their titles
+PAGES = {"analyses": "Inside the systems", "discourse": "Documents", "probes": "Probes"}  # the title of each page
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ LATEX: dict[str, str | int | None] = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     **{special: f"{{{special}}}" for special in "[]*"},  # at the start of a row, \\ would take them as its options
+    "`": r"\textasciigrave{}",
     "−": r"$-$",  # noqa: RUF001
     "\n": " ",
 }
