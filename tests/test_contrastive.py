@@ -297,7 +297,18 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     written = [path.read_bytes() for path in (trained.contrastive("plain-1"), table)]
     table.unlink()
     result = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.contrast", "plain", "1"],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            "-m",
+            "stages._run",
+            "contrast",
+            "plain",
+            "1",
+        ],
         cwd=trained.folder,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,

@@ -77,7 +77,7 @@ def digests(folder):
 def test_the_same_settings_give_the_same_bytes_whatever_the_hash_seed_is(corpus, tmp_path):
     write_json(tmp_path / "metrics/plans/data.rare.json", {"entry": asdict(replace(SMALL, seed=5, rates=RARE))})
     subprocess.run(
-        [sys.executable, "-m", "stages.download", "rare", "checksums.json"],
+        [sys.executable, "-m", "stages._run", "download", "rare", "checksums.json"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONHASHSEED": "1"},
         check=True,

@@ -407,7 +407,7 @@ def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(project
     write_json(project / "metrics/models.json", dict.fromkeys(variants, sizes))
     write_flat(project / "metrics/scores/two/1.csv", {"test": {"sacrebleu": 30.0}})  # by no stage in dvc.lock
     _, lines = finish(start(project, "", "--only", "one"))
-    assert [line.split()[0] for line in lines if "(out of date)" in line] == ["two"]  # the reader has not run
+    assert [line.split()[1] for line in lines if "(out of date)" in line] == ["two"]  # the reader has not run
     for path in ("metrics/results.md", "reports/report.md", "reports/pages/discourse.md"):
         assert "out of date" in (project / path).read_text(), path
     assert rerun(project, "--only", "one", "--only", "reader") == ["base", "one", "reader", "report", "report", "two"]

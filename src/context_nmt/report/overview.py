@@ -33,7 +33,7 @@ def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
             _print(
                 grid, Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False)
             )
-        print(render("overview.j2", results=results, notes=grid.notes if grid else ()), end="")
+        print(render("overview.j2", results=results, signature=grid.notes[-1] if grid else None), end="")
     else:
         print(f"{experiment.results}: no results yet")
     for path in (experiment.results_page, experiment.reports / "report.html"):
@@ -42,8 +42,9 @@ def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
 
 
 def _print(grid: Grid, console: Console) -> None:
-    """Print the columns that fit; all systems are of one experiment, so the paper and the seeds are no news."""
-    places = [place for place, one in enumerate(grid.headings) if one.title not in ("paper", "seeds")]
+    """Print the columns that have something and fit; the systems are of one experiment, so its seeds are no news."""
+    known = [place for place, one in enumerate(grid.headings) if one.title not in ("paper", "seeds")]
+    places = [place for place in known if any(row.cells[place].text.strip() for row in grid.rows)]
     for count in range(len(places), 0, -1):
         table = Table(box=box.SIMPLE_HEAD, show_edge=False)
         table.add_column("\nSystem", no_wrap=True)
