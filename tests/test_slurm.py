@@ -174,6 +174,16 @@ def test_a_training_goes_on_in_its_job_when_it_is_out_of_time_and_has_saved_on_a
     assert (project.folder / "report").read_text() == "one\ntwo\n"
 
 
+def test_a_training_that_may_not_be_requeued_saves_on_all_nodes_and_says_why_it_has_stopped(project):
+    launch = "launch: {train: {nodes: 2, hours: 0.01, options: --no-requeue}}"
+    (project.folder / "launch.yaml").write_text(launch)
+    status, output = submit(project, SAVING, "--wait")
+    assert status == 1, output
+    assert "train@one: over its time limit, launch.train.hours; scontrol requeue: " in output.splitlines()[-1]
+    assert all((project.folder / f"saved-{node}").is_file() for node in ("n1", "n2"))
+    assert project.states()["decode@one"] == "not run"
+
+
 TOY = yaml.safe_load(TOY_PARAMETERS)
 TOY["variants"] = {name: TOY["variants"][name] for name in ("plain", "small")}
 TOY["train"] |= {"teachers": [], "distilled": [], "document": []}

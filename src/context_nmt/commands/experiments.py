@@ -187,14 +187,16 @@ def status(experiment: ExperimentFolder = Path()) -> None:
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
     slurm = Slurm(Experiment(experiment_folder(experiment)))
-    states = slurm.states()
-    if not states:
+    jobs = slurm.read_jobs()
+    states = slurm.states(jobs)
+    if not jobs:
         typer.echo("no jobs have been submitted")
         return
     rows = [("job", "stage", "state", "last line")]
-    for stage, (number, _) in slurm.jobs.items():
+    for stage, (number, _) in jobs.items():
         said, _ = slurm.read_log(stage)
-        rows.append((number, stage, states[stage].word, states[stage].detail or "".join(said[-1:])))
+        last = said[-1].text if said else ""
+        rows.append((number, stage, states[stage].word, states[stage].detail or last))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in rows:

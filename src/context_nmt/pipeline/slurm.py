@@ -20,7 +20,7 @@ from context_nmt.command_line import noticing
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.jobs import BAD, DONE, State, check_states
-from context_nmt.pipeline.processes import AS_CHILD, FAILED, Display, stage_lines
+from context_nmt.pipeline.processes import AS_CHILD, FAILED, Display, Line, stage_lines
 from context_nmt.settings.launch import LaunchSettings, launch_key
 from context_nmt.settings.parameters import Experiment
 
@@ -29,37 +29,49 @@ POLL = 5.0  # seconds between two looks at the queue
 BUSY = 60  # seconds for which Slurm is asked again if it does not answer
 SHOWN = 75  # seconds after which a file that one node has written is there for all; NFS takes up to 60
 LOST = State("lost", "it left the queue without reporting how it ended; its log may say more")
-CANCELLED = "cancelled"  # the last line of a log, as those that match ENDED
-ENDED = re.compile(r"ended with (\d+) after (\d+) s$")
+Jobs = dict[str, tuple[str, list[str]]]  # a stage -> the number of its job, and the stages that it comes after
+# Lines of SCRIPT in a log. Slurm can start a job again, and its own messages can follow the last line.
+BEGAN = re.compile(r"job \d+ began on ")
+ENDED = re.compile(r"job \d+ (?:was cancelled|ended with (\d+) after (\d+) s)$")
 
-# If a node is lost to Slurm but lives, a job is started again elsewhere while its processes, or at least a training,
-# still run there: the new one waits for their locks. SIGTERM comes from Slurm and reaches the processes on all nodes: a
-# training saves its state, and DVC waits for its stage, both in a session of their own. A job that Slurm stops does not
-# say how it ended, since it may start again.
+# What a job runs. If Slurm takes a node for dead and it is not, it starts the job again elsewhere while the first start
+# goes on. The second start waits until the script and DVC of the first one have ended, and then until the training has
+# ended that DVC may have left. It lets go of that lock at once, since the training that it starts takes it.
+# DVC and its stage have a session of their own. Slurm sends SIGTERM to all processes of the job, on all nodes, and the
+# script sends it to that session again: a training saves its state, and DVC waits for it. A job that Slurm stops does
+# not say how it ended, as it may start again, unless Slurm has refused to start it again at its time limit.
 SCRIPT = """\
-echo "on $SLURMD_NODENAME"
-for lock in {locks}; do
-  exec 9>>"$lock"
-  flock -n 9 || {{ echo 'waiting: an earlier start of this job still runs'; flock 9; }}
-done
+say() {{ echo; echo "job $SLURM_JOB_ID $1"; }}
+wait_for_lock() {{ flock -n $1 || {{ echo 'waiting: an earlier start of this job still runs'; flock $1; }}; }}
+stop() {{ told=${{told:-$1}}; kill -s TERM -- -$!; }}
+go_on() {{
+  echo "the time limit is near; what is left goes on when this job is started again"
+  for attempt in $(seq {attempts}); do
+    answer=$(scontrol requeue $SLURM_JOB_ID 2>&1) && return
+    sleep {pause}
+    kill -0 $! 2>/dev/null || return
+  done
+  told=${{told:-late}} reason="$reason; scontrol requeue: "$(echo $answer)
+}}
+say "began on $SLURMD_NODENAME"
+exec 9>>{lock}
+wait_for_lock 9
+for training in {training_locks}; do exec 8>>"$training"; wait_for_lock 8; exec 8>&-; done
 export PATH={path}:"$PATH" {as_child}=1
 ${{SLURM_CPUS_PER_TASK:+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK}}
 threads=$((${{SLURM_CPUS_ON_NODE:-1}} / ${{SLURM_GPUS_ON_NODE:-1}}))
 export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-$((threads ? threads : 1))}}"
 began=$(date +%s)
-trap 'told=${{told:-stopped}}; kill -s TERM -- -$!' TERM
-trap '{at_the_limit}' USR1
+reason='over its time limit, launch.{key}.hours'
+trap 'interrupted=yes; stop stopped' TERM
+trap 'interrupted=yes; {at_the_limit}' USR1
 setsid {command} &
-while wait $!; status=$?; kill -0 $! 2>/dev/null; do :; done
+while interrupted=no; wait $!; status=$?; test $interrupted = yes && test $status -gt 128; do :; done
 test "$told" = stopped && exit $status
-test "$told" = late && echo "ERROR: failed to reproduce '{stage}': over its time limit, launch.{key}.hours"
-echo "ended with $status after $(($(date +%s) - began)) s"
+test "$told" = late && printf '\\n%s\\n' "ERROR: failed to reproduce '{stage}': $reason"
+say "ended with $status after $(($(date +%s) - began)) s"
 exit $status
 """
-GO_ON = """\
-echo "the time limit is near; what is left goes on when this job is started again"
-until scontrol requeue $SLURM_JOB_ID; do sleep 5; done"""
-GIVE_UP = "told=late; kill -s TERM -- -$!"
 
 
 class Slurm:
@@ -67,11 +79,10 @@ class Slurm:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.folder = experiment, experiment.scratch("jobs")
-        self.note = self.folder / "jobs.json"
+        self.note = self.folder / "submitted.json"  # not jobs.json, which had another form
 
-    @property
-    def jobs(self) -> dict[str, tuple[str, list[str]]]:
-        """The number of the job of each stage that was submitted last, and the stages that it comes after."""
+    def read_jobs(self) -> Jobs:
+        """Return the jobs that were submitted last."""
         noted = read_json(self.note) if self.note.is_file() else []
         return {stage: (number, upstream) for stage, number, upstream in noted}
 
@@ -82,7 +93,7 @@ class Slurm:
     def submit(self, chosen: Mapping[str, bool], stages: Mapping[str, Stage], launch: LaunchSettings) -> None:
         """Submit jobs for the chosen stages; nothing starts before all are submitted."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        jobs = dict[str, tuple[str, list[str]]]()
+        jobs: Jobs = {}
         try:
             with noticing(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:  # else a number could be lost
                 write_json(self.note, [])
@@ -110,12 +121,13 @@ class Slurm:
     def _sbatch(self, stage: str, before: list[str], launch: LaunchSettings, *, remade: bool) -> str:
         settings, key = launch.of(stage), launch_key(stage)
         minutes = settings.hours and max(1, math.ceil(60 * settings.hours))
+        grace = min(GRACE, 15 * minutes) if minutes else GRACE
         options = {
             "job-name": stage,
             "chdir": self.experiment.folder.resolve(),
             "output": self.log(stage).resolve(),
             "open-mode": "append",
-            "signal": f"B:USR1@{min(GRACE, 15 * minutes) if minutes else GRACE}",
+            "signal": f"B:USR1@{grace}",
             "nodes": settings.nodes,
             "cpus-per-task": settings.cores,
             "gpus-per-node": settings.gpus or None,
@@ -129,10 +141,13 @@ class Slurm:
         training = [self.experiment.training_lock(stage.partition("@")[2])] if key == "train" else []
         dvc = [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", "repro", "--single-item"]
         script = SCRIPT.format(
-            locks=shlex.join(str(path.resolve()) for path in (*training, self.folder / f"{stage}.lock")),
+            lock=shlex.quote(str((self.folder / f"{stage}.lock").resolve())),
+            training_locks=shlex.join(str(path.resolve()) for path in training),
             path=shlex.quote(str(Path(sys.executable).parent)),
             as_child=AS_CHILD,
-            at_the_limit=GO_ON if training else GIVE_UP,
+            at_the_limit="go_on" if training else "stop late",
+            attempts=math.ceil(grace / POLL / 2),  # so that Slurm's answer is known when the time is over
+            pause=POLL,
             command=shlex.join([*dvc, *([] if remade else ["--allow-missing"]), stage]),
             stage=stage,
             key=key,
@@ -141,48 +156,57 @@ class Slurm:
 
     def require_idle(self) -> None:
         """Raise UserError if a job is queued or running."""
-        states = self.states()
-        if left := [number for stage, (number, _) in self.jobs.items() if not states[stage].ended]:
+        jobs = self.read_jobs()
+        states = self.states(jobs)
+        if left := [number for stage, (number, _) in jobs.items() if not states[stage].ended]:
             raise UserError(
                 f"{self.experiment.folder}: {len(left)} jobs are still in Slurm's queue, the first is {left[0]};"
                 " wait for them (context-nmt status), or stop them (context-nmt cancel)"
             )
 
-    def states(self) -> dict[str, State]:
+    def states(self, jobs: Jobs) -> dict[str, State]:
         """Return the state of each stage; ask for the queue only if a job has not reported."""
-        jobs, states = self.jobs, dict[str, State]()
+        states = dict[str, State]()
         ended = {stage: self.read_log(stage)[1] for stage in jobs}
         queue = _queue() if None in ended.values() else {}
         for stage, (number, upstream) in jobs.items():
             is_hopeless = any(states[name].word in (*BAD, "not run") for name in upstream)
-            states[stage] = ended[stage] or (State("not run") if is_hopeless else queue.get(number, LOST))
+            states[stage] = ended[stage] or queue.get(number) or (State("not run") if is_hopeless else LOST)
         return states
 
-    def read_log(self, stage: str) -> tuple[list[str], State | None]:
+    def read_log(self, stage: str) -> tuple[list[Line], State | None]:
         """Return the whole lines that a stage has said, and how it has ended, or None if it has not reported that."""
         content = self.log(stage).read_bytes().decode("utf-8", "replace") if self.log(stage).is_file() else ""
-        said = [line for _, line in stage_lines(stage, content[: content.rfind("\n") + 1].splitlines())]
-        lines = [line for line in said if not line.startswith(FAILED)]  # Slurm may start it again
-        ended = ENDED.match(lines[-1]) if lines else None
-        if ended and ended[1] == "0":
-            return [*lines[:-1], f"done in {ended[2]} s"], DONE
-        if ended:
-            reasons = [line.removeprefix(FAILED) for line in said if line.startswith(FAILED)]
-            state = State("failed", reasons[-1] if reasons else f"its job ended with exit status {ended[1]}")
-            return [*lines[:-1], f"{FAILED}{state.detail}"], state
-        return lines, State(CANCELLED) if lines[-1:] == [CANCELLED] else None
+        lines, end, at, reason = list[Line](), None, 0, ""
+        for line in stage_lines(stage, content[: content.rfind("\n") + 1].splitlines()):
+            if line.kind == "failed":  # shown at the end, as Slurm may start the job again
+                reason = line.text.removeprefix(FAILED)
+                continue
+            if BEGAN.match(line.text):
+                end, reason = None, ""
+            elif match := ENDED.match(line.text):
+                end, at = match, len(lines)
+            lines.append(line)
+        if end is None:
+            return lines, None
+        status, seconds = end.groups()
+        if status is None:
+            return lines, State("cancelled")
+        state = DONE if status == "0" else State("failed", reason or f"its job ended with exit status {status}")
+        lines[at] = Line(stage, f"done in {seconds} s" if state == DONE else f"{FAILED}{state.detail}", state.word)
+        return lines, state
 
     def follow(self, display: Display) -> None:
         """Show what the jobs say until all have ended; raise UserError if any stage has failed."""
-        jobs, shown, looks = self.jobs, Counter[str](), 0
+        jobs, shown, looks = self.read_jobs(), Counter[str](), 0
         while True:
-            if self.jobs != jobs:
+            if self.read_jobs() != jobs:
                 raise UserError(f"{self.note} was removed or replaced; context-nmt repro runs what is left")
-            states = self.states()
+            states = self.states(jobs)
             for stage in jobs:
                 lines, _ = self.read_log(stage)
                 for line in lines[shown[stage] :]:
-                    display.say(stage, line)
+                    display.say(line)
                 shown[stage] = len(lines)
             display.count([stage for stage, state in states.items() if state == DONE], states)
             looks += 1
@@ -195,16 +219,17 @@ class Slurm:
 
     def cancel(self) -> int:
         """Cancel the jobs that have not ended, wait until Slurm has ended them, and return how many there were."""
-        states = self.states()
-        left = {stage: number for stage, (number, _) in self.jobs.items() if not states[stage].ended}
+        jobs = self.read_jobs()
+        states = self.states(jobs)
+        left = {stage: number for stage, (number, _) in jobs.items() if not states[stage].ended}
         if left:
             _call("scancel", *left.values(), patience=BUSY)
         while left and {*left.values()} & _queue().keys():
             time.sleep(POLL / 4)
-        for stage in left:
+        for stage, number in left.items():
             if self.read_log(stage)[1] is None:
                 with self.log(stage).open("a", encoding="utf-8") as log:
-                    log.write(f"{CANCELLED}\n")
+                    log.write(f"\njob {number} was cancelled\n")
         return len(left)
 
 

@@ -79,9 +79,8 @@ def read_launch(parameters: Path, project: Path) -> LaunchSettings:
         values = read_yaml(path) if path.is_file() else {"launch": {}}
         if path.name == CLUSTER and (not isinstance(values, dict) or set(values) != {"launch"}):
             raise UserError(f"{path}: must have the key launch and no other")
-        own = with_commands(
-            values.get("launch") or {} if isinstance(values, dict) else {}
-        )  # the plan stage refuses a list
+        # A list has no keys; the plan stage refuses it.
+        own = with_commands(values.get("launch") or {} if isinstance(values, dict) else {})
         check(LaunchSettings, own, where=str(path), key="launch")
         for key, value in own.items():
             both = isinstance(value, dict) and isinstance(launch.get(key), dict)
