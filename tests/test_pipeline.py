@@ -203,7 +203,7 @@ def noted_code(root, path):
     if path.parent == Path("src/code"):
         noted = json.loads((root / path).read_text())
         if path.name != "loaded_by_name.json":
-            return [*noted, *(f"src/context_nmt/{name}" for name in PRESENTING)]
+            return [*noted, "stages/_run.py", *(f"src/context_nmt/{name}" for name in PRESENTING)]
         modules = list(noted)
     elif path.is_relative_to("metrics/plans"):
         plans = sorted((root / path).rglob("*.json")) if (root / path).is_dir() else [root / path]
@@ -327,7 +327,7 @@ def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
     assert "| plain: encoder | " in probes
     scores = finished.rows("metrics/scores/plain/1.csv")
     assert {row["test_set"] for row in scores if row["metric"] == "cohesion"} == {"valid", "test"}
-    assert "## test" in (finished.folder / "reports/pages/discourse.md").read_text()
+    assert "| Human translation | " in (finished.folder / "reports/pages/discourse.md").read_text()
     assert list((finished.folder / "reports/pages/figures").glob("*.svg"))
     assert "toy xx-yy, seed 1" in (finished.folder / "reports/report.html").read_text()
 

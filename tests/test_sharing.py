@@ -23,7 +23,7 @@ SMALL = {"model": {"feed_forward_width": 8}, "baseline": "plain"}
 STUDENT = yaml.safe_load(PARAMETERS)["variants"]["student"]
 # Trains, then changes the weights, as another kind of processor does.
 ELSEWHERE = """\
-python "$@" && python - "$3" "$4" << end
+python "$@" && python - "$4" "$5" << end
 import sys
 from pathlib import Path
 from safetensors import safe_open
