@@ -1,6 +1,7 @@
 """What tests start in a temporary folder: its environment, and the processes that are left of it."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,3 +35,18 @@ def processes(mark):
         except OSError:
             continue  # it ended, or is another user's
     return found
+
+
+def run_in_two_processes(folder, stage, *arguments):
+    """Run a stage in a folder by torchrun, whose processes share the work, and return what they print."""
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages._run", stage]
+    result = subprocess.run(
+        [*words, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result

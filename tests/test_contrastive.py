@@ -1,10 +1,7 @@
 """Contrastive sets: what is refused, how they become parallel text, and how a run's scores become accuracies."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from measured import read_flat
+from shell import run_in_two_processes
 from small_models import VOCABULARY, small_model, step_by_step
 from tiny_training import train
 
@@ -296,26 +294,7 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     assert all(float(row[4]) == pytest.approx(float(row[2]) / 3, rel=1e-4) for row in rows)  # two digits and END
     written = [path.read_bytes() for path in (trained.contrastive("plain-1"), table)]
     table.unlink()
-    result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            "2",
-            "-m",
-            "stages._run",
-            "contrast",
-            "plain",
-            "1",
-        ],
-        cwd=trained.folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    result = run_in_two_processes(trained.folder, "contrast", "plain", 1)
     assert [path.read_bytes() for path in (trained.contrastive("plain-1"), table)] == written
     (shared,) = re.findall(r"plain-1 copies: (\d+) sentences", result.stderr)  # the first one speaks, of its own part
     assert 0 < int(shared) < 401

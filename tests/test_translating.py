@@ -3,11 +3,8 @@
 import io
 import itertools
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from shell import run_in_two_processes
 from small_models import small_plan
 from test_search import same
 
@@ -166,26 +164,7 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     decode_run(experiment, "small", 1, device="cpu")
     one = {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()}
     shutil.rmtree(experiment.decoded("small-1"))
-    result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            "2",
-            "-m",
-            "stages._run",
-            "decode",
-            "small",
-            "1",
-        ],
-        cwd=experiment.folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    result = run_in_two_processes(experiment.folder, "decode", "small", 1)
     assert {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()} == one
     assert len(read_hypotheses(experiment.hypotheses("small-1"), "second")) == 3
     # Only the first one speaks, of its own part.

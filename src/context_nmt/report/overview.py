@@ -42,16 +42,17 @@ def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
 
 
 def _print(grid: Grid, console: Console) -> None:
-    """Print the columns that have something and fit; the systems are of one experiment, so its seeds are no news."""
+    """Print the columns that are not empty and fit, without those that are the same within an experiment."""
     known = [place for place, one in enumerate(grid.headings) if one.title not in ("paper", "seeds")]
     places = [place for place in known if any(row.cells[place].text.strip() for row in grid.rows)]
     for count in range(len(places), 0, -1):
         table = Table(box=box.SIMPLE_HEAD, show_edge=False)
         table.add_column("\nSystem", no_wrap=True)
-        for place in places[:count]:
-            group, title = grid.headings[place].group, grid.headings[place].title
-            is_first = group != grid.headings[place - 1].group
-            table.add_column(f"{group if is_first else ''}\n{title}", justify="right", no_wrap=True)
+        earlier_group = ""
+        for heading in (grid.headings[place] for place in places[:count]):
+            group = "" if heading.group == earlier_group else heading.group
+            table.add_column(f"{group}\n{heading.title}", justify="right", no_wrap=True)
+            earlier_group = heading.group
         for row in grid.rows:
             table.add_row(row.label, *(row.cells[place].text for place in places[:count]))
         if console.measure(table, options=console.options.update(max_width=WIDE * 10)).maximum <= console.width:

@@ -1,7 +1,7 @@
 """Find the systems whose committed results the present code, settings or inputs would not reproduce.
 
-This is not DVC's verdict on a stage and all those before it. That takes four times as long, locks the stages that it
-looks at, which fails while others run, and makes one changed translation a change of all systems, through `pair`.
+This is not DVC's verdict on a stage and all those before it. That takes five times as long, takes locks that running
+stages hold, and makes one changed translation a change of all systems, through `pair`.
 """
 
 import json
