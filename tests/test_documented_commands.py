@@ -162,7 +162,9 @@ def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
     plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
     plain.load_state_dict(scaled.state_dict(), strict=False)  # without the scale
     queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
-    context = LayerContext((queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3))
+    context = LayerContext(
+        (queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3), ids=mask[0, 0].expand(2, 3).long()
+    )
     torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))
 
 

@@ -3,6 +3,7 @@
 import difflib
 import json
 import sys
+from typing import get_args
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.model import AveragingSettings, ScheduleSettings
+from context_nmt.settings.model import AveragingSettings, LayerSlot, ScheduleSettings
 from context_nmt.settings.parameters import Experiment
 
 MADE_UP = """
@@ -45,7 +46,8 @@ def _made_up_mechanism(tmp_path, monkeypatch):
     """A file in the folder of mechanisms is all that a mechanism needs."""
     folder = tmp_path / "mechanisms"
     folder.mkdir()
-    (folder / f"{PLAIN}.py").write_bytes((mechanisms.FOLDER / f"{PLAIN}.py").read_bytes())
+    for name in {mechanisms.plain(slot) for slot in (*get_args(LayerSlot), "norm")}:
+        (folder / f"{name}.py").write_bytes((mechanisms.FOLDER / f"{name}.py").read_bytes())
     (folder / "__init__.py").touch()
     (folder / "made_up.py").write_text(MADE_UP)
     monkeypatch.setattr(mechanisms, "FOLDER", folder)
@@ -87,9 +89,8 @@ def test_each_stack_has_its_own_number_of_layers():
 def test_slots_that_are_left_out_are_plain():
     slots = plan(experiment(slots={"cross_attention": {"mechanism": "made_up", "kernel_size": 3}}), "one")
     assert slots.training.model.slots == {
-        "encoder_self_attention": (FILLING, FILLING),
-        "decoder_self_attention": (FILLING, FILLING),
-        "cross_attention": (made_up(3), made_up(3)),
+        **{slot: (Filling(mechanism=mechanisms.plain(slot)),) * LAYERS for slot in get_args(LayerSlot)},
+        "norm": (Filling(mechanism="layer_norm"),),
     }
 
 
