@@ -1,12 +1,13 @@
 """Every file in `mechanisms/` keeps the contract, and every clause of the contract finds what breaks it."""
 
 import dataclasses
+import math
 from typing import get_args
 
 import pytest
 import torch
 from broken_attentions import BROKEN, mechanism
-from contract import CHECKS, NAME, SOURCE, TARGETS, installed, layer_context, small_place, sublayers
+from contract import CHECKS, NAME, SOURCE, TARGETS, experiment, installed, layer_context, small_place, sublayers
 from small_models import (
     LAYERS,
     OUTPUT_SLOTS,
@@ -16,15 +17,23 @@ from small_models import (
     sentences,
     shake,
     small_model,
+    small_plan,
     step_by_step,
 )
 from torch.testing import assert_close
 
+from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.files import UserError
 from context_nmt.mechanisms import multi_head_attention
 from context_nmt.models import mechanisms
-from context_nmt.models.plans import Filling
-from context_nmt.settings.model import LayerSlot, ModelSlot
+from context_nmt.models.building import build
+from context_nmt.models.counting import describe
+from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.pipeline.planning import plan
+from context_nmt.settings.model import LayerSlot, ModelSlot, TrainingSettings
+from context_nmt.training.batches import Batch
+from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import MultiHeadAttention
 from context_nmt.transformer.facts import Facts, plain_parameters
 
@@ -182,3 +191,66 @@ def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
         assert context.padding.shape == (len(SOURCE), 1)
         assert all(state.shape == (len(SOURCE), 1, WIDTH) for state in context.stack_states + context.stack_inputs)
     assert [context.causal for context in contexts] == [True] * LAYERS + [False] * LAYERS
+
+
+class Asking(MultiHeadAttention):
+    """Asks for units and the number of the update, and adds a loss."""
+
+    def __init__(self, **sizes):
+        super().__init__(**sizes)
+        self.auxiliary_loss = None
+        self.register_buffer("update", torch.tensor(math.inf), persistent=False)
+
+    def forward(self, queries, context):
+        self.seen = context.ids, context.memory_ids, self.update.item()
+        self.auxiliary_loss = 3 * self.key.weight.sum()
+        return super().forward(queries, context)
+
+
+def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
+    slots = {slot: (Filling(mechanism=NAME),) * LAYERS for slot in ("encoder_self_attention", "cross_attention")}
+    with installed(mechanism(Asking)):
+        model, usual = small_model(slots), small_model()
+        plan = TrainingPlan(model=small_plan(slots), training=TrainingSettings())
+    usual.load_state_dict(model.state_dict())
+    targets = sentences(5, 2, 4, seed=3)
+    batch = Batch(SOURCE, targets, targets, (targets != PADDING).flatten().nonzero()[:, 0])
+    expected = Updater(plan, usual, seed=1).evaluate([batch]).losses
+    updater = Updater(plan, model, seed=1)
+    losses = updater.evaluate([batch]).losses
+    asking = sublayers(model, "encoder_self_attention") + sublayers(model, "cross_attention")
+    assert_close(losses - expected, torch.stack([sum(3 * layer.key.weight.sum() for layer in asking), losses[0] * 0]))
+    assert [layer.seen[2] for layer in asking] == [math.inf] * 4
+    updater.update(7, [batch])
+    for layer, units in zip(asking, [SOURCE, SOURCE, targets, targets], strict=True):
+        assert torch.equal(layer.seen[0], units)
+        assert layer.seen[2] == 7
+        assert layer.seen[1] is None or torch.equal(layer.seen[1], SOURCE)
+    assert asking[2].seen[1] is not None
+
+
+def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
+    text = f"from {multi_head_attention.__name__} import *\nfrom {multi_head_attention.__name__} import SLOTS, build\n"
+    (tmp_path / "ideas").mkdir()
+    (tmp_path / "ideas/mine.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    chosen = plan(experiment(slots={"cross_attention": {"mechanism": "ideas.mine"}}), "one").training.model
+    assert [filling.mechanism for filling in chosen.slots["cross_attention"]] == ["ideas.mine"] * LAYERS
+    model = build(chosen, source_vocabulary=9, target_vocabulary=9)
+    assert isinstance(sublayers(model, "cross_attention")[0], MultiHeadAttention)
+    digests = [digest_of_module("ideas.mine", tmp_path), digest_of_module("ideas.mine")]
+    assert digests[0] == digests[1]
+    with pytest.raises(UserError, match=r"cross_attention.mechanism: no module ideas\.nobody; it must be installed"):
+        plan(experiment(slots={"cross_attention": {"mechanism": "ideas.nobody"}}), "one")
+
+
+def test_what_is_no_product_is_counted_too():
+    plain = describe(small_plan(), source_vocabulary=9, target_vocabulary=9)["flops_per_target_token"]
+    scanning = mechanism(MultiHeadAttention)
+    scanning.FACTS = Facts(further_flops=lambda place, length: 1000 * place.layer * length)
+    with installed(scanning):
+        slots = {"encoder_self_attention": (Filling(mechanism=NAME),) * LAYERS}
+        assert (
+            describe(small_plan(slots), source_vocabulary=9, target_vocabulary=9)["flops_per_target_token"]
+            == plain + 3000
+        )

@@ -89,7 +89,8 @@ def test_each_stack_has_its_own_number_of_layers():
 def test_slots_that_are_left_out_are_plain():
     slots = plan(experiment(slots={"cross_attention": {"mechanism": "made_up", "kernel_size": 3}}), "one")
     assert slots.training.model.slots == {
-        **{slot: (Filling(mechanism=mechanisms.plain(slot)),) * LAYERS for slot in get_args(LayerSlot)},
+        **{slot: (Filling(mechanism=mechanisms.plain(slot)),) * 2 for slot in get_args(LayerSlot)},
+        "cross_attention": (made_up(3), made_up(3)),
         "norm": (Filling(mechanism="layer_norm"),),
     }
 
