@@ -230,16 +230,19 @@ def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
 
 
 def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
-    text = f"from {multi_head_attention.__name__} import *\nfrom {multi_head_attention.__name__} import SLOTS, build\n"
-    (tmp_path / "ideas").mkdir()
-    (tmp_path / "ideas/mine.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    chosen = plan(experiment(slots={"cross_attention": {"mechanism": "ideas.mine"}}), "one").training.model
-    assert [filling.mechanism for filling in chosen.slots["cross_attention"]] == ["ideas.mine"] * LAYERS
+    text = f"from {multi_head_attention.__name__} import SLOTS, Settings, build\n"
+    for name, more in {"mine": "", "commented": "# why\n", "changed": "SIZE = 3\n"}.items():
+        (tmp_path / name / "ideas").mkdir(parents=True)
+        (tmp_path / name / "ideas/idea.py").write_text(text + more)
+    mine, commented, changed = (
+        digest_of_module("ideas.idea", tmp_path / name) for name in ("mine", "commented", "changed")
+    )
+    assert mine == commented != changed
+    monkeypatch.syspath_prepend(tmp_path / "mine")
+    chosen = plan(experiment(slots={"cross_attention": {"mechanism": "ideas.idea"}}), "one").training.model
+    assert [filling.mechanism for filling in chosen.slots["cross_attention"]] == ["ideas.idea"] * LAYERS
     model = build(chosen, source_vocabulary=9, target_vocabulary=9)
     assert isinstance(sublayers(model, "cross_attention")[0], MultiHeadAttention)
-    digests = [digest_of_module("ideas.mine", tmp_path), digest_of_module("ideas.mine")]
-    assert digests[0] == digests[1]
     with pytest.raises(UserError, match=r"cross_attention.mechanism: no module ideas\.nobody; it must be installed"):
         plan(experiment(slots={"cross_attention": {"mechanism": "ideas.nobody"}}), "one")
 
@@ -250,7 +253,5 @@ def test_what_is_no_product_is_counted_too():
     scanning.FACTS = Facts(further_flops=lambda place, length: 1000 * place.layer * length)
     with installed(scanning):
         slots = {"encoder_self_attention": (Filling(mechanism=NAME),) * LAYERS}
-        assert (
-            describe(small_plan(slots), source_vocabulary=9, target_vocabulary=9)["flops_per_target_token"]
-            == plain + 3000
-        )
+        described = describe(small_plan(slots), source_vocabulary=9, target_vocabulary=9)
+    assert described["flops_per_target_token"] == plain + 1000 + 2000
