@@ -287,9 +287,6 @@ class Reader:
             self.write("data/mine/NAME.en-cs.jsonl", f"{block.text}\n")
         elif block.language == "python" and "SLOTS" in block.text:
             self.write("src/context_nmt/mechanisms/scaled_attention.py", f"{block.text}\n")
-        elif block.language == "python":
-            path = self.folder / "tests/test_mechanisms.py"
-            path.write_text(path.read_text().replace("\nFACTS = {\n", f"\n{block.text}\n"))
 
 
 def tiny(parameters, variants, **changes):

@@ -74,10 +74,15 @@ def _initialise_like_bert(model: nn.Module) -> None:
 
 
 def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:
-    learned = model.positions == "learned"
-    positions = token_table(model.maximum_positions, model.width, "bert") if learned else model.positions
-    scale, dropout = model.embedding_scale, model.embedding_dropout
-    return Embedding(table, positions=positions, scale=scale, dropout=dropout, bias=bias)
+    learned = token_table(model.maximum_positions, model.width, "bert") if model.positions == "learned" else None
+    return Embedding(
+        table,
+        positions=learned,
+        sinusoidal=model.positions == "sinusoidal",
+        scale=model.embedding_scale,
+        dropout=model.embedding_dropout,
+        bias=bias,
+    )
 
 
 def _mechanism(plan: ModelPlan, slot: str, layer: int) -> Any:

@@ -74,8 +74,7 @@ def _embedding(side: Any, spec: Any, embedding: Embedding) -> None:
     side.scale_embeddings = False
     spec.weight = _array(table if embedding.bias is None else table + embedding.bias)
     learned = embedding.positions
-    is_table = isinstance(learned, nn.Embedding)
-    positions = learned.weight if is_table else sinusoids(0, POSITIONS, table.size(1), table.device)
+    positions = sinusoids(0, POSITIONS, table.size(1), table.device) if learned is None else learned.weight
     side.position_encodings.encodings = _array(positions)
 
 

@@ -38,7 +38,7 @@ class Objective(nn.Module):
         self.smoothing = plan.training.label_smoothing
         self.precision = "fp32"  # or bf16, of linear maps; weights are always fp32
         self.of_chunk = loss_of_chunk
-        self.with_loss = [module for module in model.modules() if hasattr(module, "auxiliary_loss")]
+        self.with_loss: list[Any] = [module for module in model.modules() if hasattr(module, "auxiliary_loss")]
 
     def compile_parts(self) -> None:
         """Compile the encoder, the decoder and the loss, each for all shapes; the embeddings stay as they are."""

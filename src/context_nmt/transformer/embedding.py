@@ -29,14 +29,16 @@ class Embedding(nn.Module):
         self,
         table: nn.Embedding,
         *,
-        positions: nn.Embedding | Literal["sinusoidal", "none"],
+        positions: nn.Embedding | None,
+        sinusoidal: bool,
         scale: bool,
         dropout: float,
         bias: bool = False,
     ) -> None:
         super().__init__()
         self.table = table
-        self.positions = positions  # learned, if a table
+        self.positions = positions  # learned
+        self.sinusoidal = sinusoidal
         self.bias = nn.Parameter(torch.zeros(table.embedding_dim)) if bias else None
         self.scale = math.sqrt(table.embedding_dim) if scale else 1.0
         self.dropout = Dropout(dropout)
@@ -46,12 +48,12 @@ class Embedding(nn.Module):
         embedded = self.table(ids) * self.scale
         if self.bias is not None:
             embedded = embedded + self.bias
-        if self.positions != "none":
+        if self.sinusoidal or self.positions is not None:
             embedded = embedded + self._positions(first_position, ids.size(1), embedded)
         return self.dropout(embedded)
 
     def _positions(self, first: int, length: int, like: Tensor) -> Tensor:
-        if not isinstance(self.positions, nn.Embedding):
+        if self.positions is None:
             return sinusoids(first, length, self.table.embedding_dim, like.device).to(like.dtype)
         if first + length > self.positions.num_embeddings:
             raise UserError(

@@ -164,7 +164,8 @@ class Decoder(nn.Module):
         independent = self._independent()
         sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in independent]
         hypotheses: list[dict[str, State]] = [
-            {"self_attention": {}, "feed_forward": {}} | ({} if one else {"cross_attention": {}}) for one in independent
+            {name: {} for name in ("self_attention", "feed_forward", *(() if one else ("cross_attention",)))}
+            for one in independent
         ]
         return sentences, hypotheses
 
