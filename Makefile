@@ -44,11 +44,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $@
 
 repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time, ONLY="VARIANT …")
-	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…, ONLY=…)
-	context-nmt check --only $(EXPERIMENT)
 	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 pull: $(INSTALLED)  ## get the models and other large files of the results in git from the DVC remote (NAME=…)

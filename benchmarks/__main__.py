@@ -2,7 +2,7 @@
 
 from benchmarks import iterations, machine, report, variants
 from benchmarks.decoding import decoding
-from benchmarks.iterations import systems_of
+from benchmarks.pictures import draw_searches
 from benchmarks.report import ROUNDS, Rounds
 from benchmarks.text import bpe, tokenize
 from benchmarks.training import side_by_side, training
@@ -21,16 +21,15 @@ def main(rounds: Rounds = ROUNDS) -> None:
         benchmarks/variants.json          what the tables of experiments print of speeds: those measured last
         benchmarks/results/MACHINE-iterations.svg   BLEU and speed of mask-predict
     """
-    systems = systems_of(Experiment())  # before half an hour of measurements, since they may be missing
+    experiment, here = Experiment(), machine.describe()
+    iterations.searches(experiment)  # before half an hour of measurements, since its systems may be missing
     measurements = (training, decoding, tokenize, bpe, side_by_side, variants.variants)
-    parts: list[report.Part] = []
     for number, measurement in enumerate(measurements, start=1):
         say(f"part {number} of {len(measurements) + 1}: {measurement.__name__}")
-        parts.append(measurement(rounds))
-    variants.write(parts[-1])
-    report.keep_all(machine.describe(), parts)
+        report.keep(part := measurement(rounds), here)
+    variants.write(part, here)
     say(f"part {len(measurements) + 1} of {len(measurements) + 1}: iterations")
-    iterations.write(iterations.iterations(rounds, systems))
+    report.keep(iterations.iterations(rounds, experiment), here, draw=draw_searches)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ from typing import Literal
 
 import torch
 
-from benchmarks.models import trained
+from benchmarks.models import test_sentences, trained, translating
 from benchmarks.report import Part, part_command
-from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
+from benchmarks.rounds import CORES, Contender, Work, measure, ratio, speeds_and_memory
 from benchmarks.setting import EXPERIMENT, corpus
 from context_nmt.corpus.vocabulary import join_units
 from context_nmt.decoding.in_batches import usable
-from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import read_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.models.checkpoints import load_run
@@ -27,7 +26,6 @@ WEIGHT = 1.0  # scores are divided by the length
 LONGEST = 80  # units of a translation: one limit for all sentences, since CTranslate2 has no other
 OURS_TOKENS = {BEAM: 8192, 1: 4096}  # the fastest batches of each: source tokens times beam,
 THEIR_SENTENCES = {BEAM: 125, 1: 125}  # and sentences
-WARM_UP = 64  # sentences before the first round
 
 THEIRS, OURS, OURS_BF16 = "CTranslate2", "context-nmt", "context-nmt, bf16"
 
@@ -40,30 +38,27 @@ def decoding(rounds: int) -> Part:
         precisions[OURS_BF16] = "bf16"
     contenders = []
     for beam in (BEAM, 1):
-        contenders.append(
-            Contender(name=_name(THEIRS, beam), prepare=_theirs, arguments=(folder, beam), unit="sentences", threads=1)
-        )
+        contenders.append(Contender(_name(THEIRS, beam), "sentences", _theirs, (folder, beam), threads=1))
         contenders += [
-            Contender(
-                name=_name(name, beam),
-                prepare=_ours,
-                arguments=(folder, _settings(beam, precision)),
-                unit="sentences",
-            )
+            Contender(_name(name, beam), "sentences", _ours, (folder, beam, precision))
             for name, precision in precisions.items()
         ]
     measured = measure("decoding", contenders, rounds)
+    pairs = [(_name(name, beam), _name(THEIRS, beam)) for beam in (BEAM, 1) for name in precisions]
+    ratios = {f"{of} / {to}": ratio(measured, of, to) for of, to in pairs}
     return Part(
-        title="Decoding",
-        measured=measured,
-        ratios=[ratio(measured, _name(name, beam), _name(THEIRS, beam)) for beam in (BEAM, 1) for name in precisions],
-        notes=[
+        "Decoding",
+        speeds_and_memory(measured) | {"ratio": ratios},
+        [
             f"{len(_references()):,} sentences of {_test()}. CTranslate2: {CORES} workers of one thread, batches of"
             f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OURS_TOKENS[BEAM]:,}"
             f" source tokens times beam (greedy {OURS_TOKENS[1]:,}).",
             f"Both stop when {BEAM} hypotheses have ended, or at {LONGEST} units, and divide log-probabilities by the"
             " length (ours counts END). Loading the model is not included.",
-            *(_agreement(measured, list(precisions), beam) for beam in (BEAM, 1)),
+            *(
+                _agreement({name: measured[_name(name, beam)].output for name in (THEIRS, *precisions)}, beam)
+                for beam in (BEAM, 1)
+            ),
         ],
     )
 
@@ -72,8 +67,9 @@ def _name(program: str, beam: int) -> str:
     return f"{program}, {'greedy' if beam == 1 else f'beam {beam}'}"
 
 
-def _settings(beam: int, precision: Literal["fp32", "bf16"]) -> DecodingSettings:
-    return DecodingSettings(
+@contextmanager
+def _ours(folder: Path, beam: int, precision: Literal["fp32", "bf16"]) -> Iterator[Work]:
+    settings = DecodingSettings(
         beam=beam,
         length_penalty="fairseq",
         length_penalty_weight=WEIGHT,
@@ -83,22 +79,10 @@ def _settings(beam: int, precision: Literal["fp32", "bf16"]) -> DecodingSettings
         batch_tokens=OURS_TOKENS[beam],
         precision=precision,
     )
-
-
-@contextmanager
-def _ours(folder: Path, settings: DecodingSettings) -> Iterator[Work]:
     device = torch.device("cpu")
-    model = load_run(folder, device)
-    source = corpus().side(_test(), corpus().source)
-    vocabulary = corpus().target_vocabulary
-
-    def work(sentences: int = len(source)) -> tuple[float, list[str]]:
-        sample = [source[number] for number in range(sentences)]
-        translations = translate_ids(model, sample, settings, device=device, workers=usable(device))
-        return sentences, [vocabulary.text(hypotheses[0].tokens) for hypotheses in translations]
-
-    work(WARM_UP)
-    yield work
+    model, vocabulary = load_run(folder, device), corpus().target_vocabulary
+    with translating(model, test_sentences(), vocabulary, settings, usable(device)) as work:
+        yield work
 
 
 @contextmanager
@@ -113,34 +97,33 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
             str(converted), device="cpu", compute_type="float32", inter_threads=CORES, intra_threads=1
         )
 
-    def work(sentences: int = len(lines)) -> tuple[float, list[str]]:
+    def work() -> tuple[float, list[str]]:
         results = translator.translate_batch(
-            lines[:sentences],
+            lines,
             max_batch_size=THEIR_SENTENCES[beam],
             beam_size=beam,
             length_penalty=WEIGHT,
             max_decoding_length=LONGEST,
         )
-        return sentences, [" ".join(result.hypotheses[0]) for result in results]
+        return len(lines), [" ".join(result.hypotheses[0]) for result in results]
 
-    work(WARM_UP)
+    work()
     yield work
 
 
-def _agreement(measured: dict[str, Measured], names: list[str], beam: int) -> str:
-    theirs = measured[_name(THEIRS, beam)].output
-    statements = [f"BLEU of {_name(THEIRS, beam)} {_bleu(theirs):.2f}, {_units(theirs):.1f} units per line"]
-    for name in names:
-        ours = measured[_name(name, beam)].output
-        same = sum(our_line == their_line for our_line, their_line in zip(ours, theirs, strict=True)) / len(theirs)
-        statements.append(f"of {name} {_bleu(ours):.2f}, {_units(ours):.1f} units, {same:.1%} of the lines identical")
+def _agreement(outputs: dict[str, list[str]], beam: int) -> str:
+    """Compare the lines of each program, of which CTranslate2 is the first, in one sentence."""
+    (theirs, reference), *others = outputs.items()
+    statements = [f"BLEU of {_name(theirs, beam)} {_bleu(reference):.2f}, {_units(reference):.1f} units per line"]
+    for name, lines in others:
+        same = sum(line == other for line, other in zip(lines, reference, strict=True)) / len(lines)
+        statements.append(f"of {name} {_bleu(lines):.2f}, {_units(lines):.1f} units, {same:.1%} of the lines identical")
     return "; ".join(statements) + "."
 
 
 def _bleu(lines: list[str]) -> float:
-    return float(
-        bleu_metric("bleu_tokenized", "none").corpus_score([join_units(line) for line in lines], [_references()]).score
-    )
+    metric = bleu_metric("bleu_tokenized", "none")
+    return float(metric.corpus_score([join_units(line) for line in lines], [_references()]).score)
 
 
 def _units(lines: list[str]) -> float:

@@ -7,17 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 import yaml
 
 from benchmarks import machine, report
-from benchmarks.page import TEXT_STAGES, picture
 from benchmarks.pictures import draw_growth
-from benchmarks.rounds import watched
+from benchmarks.report import Part
+from benchmarks.rounds import Tables, watched
 from context_nmt.command_line import run
 from context_nmt.files import UserError, iterate_lines, write_lines
 from context_nmt.progress import say, tracked
@@ -27,7 +29,18 @@ FOLDER = ROOT / "runs" / "growth"  # an experiment, removed after each measureme
 PAIRS = (500_000, 1_000_000, 2_000_000, 5_000_000)
 TEST = 1000  # pairs of the validation set, which is also the test set
 MERGES = 32_000  # joint
-PACKAGES = ("numpy", "sacremoses", "subword-nmt")
+TEXT_STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and numbers the units
+
+TITLE = "Growth of the text stages"
+SECONDS, CPU, PER_PAIR = "seconds", "CPU s", "CPU s / pair"
+MEMORY, WORDS = "memory of all processes, GB", "distinct words"
+NOTES = [
+    "The stages of an experiment, as `python stages` runs them, on generated sentences; distinct words of one language,"
+    " with punctuation. `bpe` learns merges, segments and numbers the units.",
+    "CPU time and memory are those of all processes of a stage; pages that processes share count once. Seconds also"
+    " count waiting for other programs' work on the machine, CPU seconds do not. CPU s / pair is relative to the"
+    " smallest corpus.",
+]
 
 # Words and sentences. Zipf's law with a steeper tail: N words of text have about N^(1 / TAIL) different ones (Heaps).
 RANKS, COMMON, TAIL = 4_000_000, 10_000, 1.8
@@ -98,7 +111,7 @@ def prepare(folder: Path, pairs: int) -> None:
     _stage("plan", folder)
 
 
-def _stage(name: str, folder: Path) -> dict[str, float]:
+def _stage(name: str, folder: Path) -> tuple[float, float, float]:
     """Run a stage; return its seconds, and the CPU seconds and the peak memory in MB of all its processes."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.Popen([sys.executable, ROOT / "stages", name], cwd=folder)
@@ -106,22 +119,39 @@ def _stage(name: str, folder: Path) -> dict[str, float]:
         if process.wait() != 0:
             raise UserError(f"stage {name}: failed, see above")
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1), "memory_mb": round(max(memory))}
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, max(memory)
 
 
-def growth(pairs: int, folder: Path) -> dict[str, Any]:
+def growth(pairs: int, folder: Path) -> Part:
     """Measure every text stage on a corpus of this size, in a folder for its files, which is removed."""
+    tables: Tables = {SECONDS: {}, CPU: {}, PER_PAIR: {}, MEMORY: {}, WORDS: {}}
     try:
         prepare(folder, pairs)
-        stages = {}
         for name in TEXT_STAGES:
             say(f"growth: {pairs:,} pairs, {name}")
-            stages[name] = _stage(name, folder)
-        distinct = {word for line in iterate_lines(folder / "data/generated/train.en") for word in line.split(" ")}
+            seconds, cpu, memory = _stage(name, folder)
+            row = f"{name}, {pairs:,} pairs"
+            tables[SECONDS][row], tables[CPU][row], tables[MEMORY][row] = round(seconds), round(cpu, 1), memory / 1000
+        lines = iterate_lines(folder / "data/generated/train.en")
+        tables[WORDS][f"{pairs:,} pairs"] = len({word for line in lines for word in line.split(" ")})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return {"pairs": pairs, "distinct_words": len(distinct), "stages": stages}
+    return Part(TITLE, tables, NOTES, picture="growth")
+
+
+def by_size(part: Part) -> Part:
+    """Return a part with its rows in the order of sizes and with CPU seconds relative to the smallest corpus."""
+    tables = {title: {row: rows[row] for row in sorted(rows, key=_place)} for title, rows in part.tables.items()}
+    tables[PER_PAIR], smallest = {}, dict[str, float]()  # CPU seconds per pair by stage
+    for row, seconds in tables[CPU].items():
+        stage, pairs = row.removesuffix(" pairs").split(", ")
+        per_pair = seconds / int(pairs.replace(",", ""))
+        tables[PER_PAIR][row] = round(per_pair / smallest.setdefault(stage, per_pair), 4)
+    return replace(part, tables=tables)
+
+
+def _place(row: str) -> tuple[bool, int, str]:
+    return not row.startswith(TEXT_STAGES[0]), len(row), row
 
 
 def main(
@@ -134,16 +164,16 @@ def main(
     The stages are those of an experiment, run by `python stages`; five million pairs take about 35 minutes on two
     cores. Files are in runs/growth, which is removed. Writes
 
-        benchmarks/results/MACHINE.json   in this kind of machine's figures; other sizes stay
+        benchmarks/results/MACHINE.json   in this kind of machine's figures; other sizes of the same commit stay
         benchmarks/results/MACHINE-growth.svg
         benchmarks/README.md              their table
 
     Example: python -m benchmarks.growth --pairs 500000 --pairs 1000000
     """
-    here = machine.describe(PACKAGES)
+    here = machine.describe()
     for count in pairs or PAIRS:
-        measured = growth(count, FOLDER) | {"machine": here}
-        draw_growth(report.keep_other(here, "growth", str(count), measured), report.FOLDER / picture(here, "growth"))
+        part = by_size(report.with_earlier(growth(count, FOLDER), here))
+        report.keep(part, here, draw=partial(draw_growth, titles=(CPU, MEMORY)))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,16 +10,15 @@ import torch
 import typer
 
 from benchmarks import machine, report
-from benchmarks.page import picture
+from benchmarks.models import Sentence, translating
 from benchmarks.pictures import draw_searches
-from benchmarks.report import ROUNDS, Rounds
-from benchmarks.rounds import CORES, Contender, Measured, Work, measure, ratio
+from benchmarks.report import ROUNDS, Part, Rounds
+from benchmarks.rounds import CORES, Contender, Work, measure, ratio, spread
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
-from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_parallel
-from context_nmt.measures.bleu import Score, score_sacrebleu
+from context_nmt.files import UserError, read_lines
+from context_nmt.measures.bleu import score_sacrebleu
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings import read_plan
@@ -34,152 +32,97 @@ SEED = 1
 BEAMS = (4, 1)  # speeds are relative to the first
 ITERATIONS = (1, 4, 10)
 SENTENCES = 100  # translated one at a time, spread over the test set
-WARM_UP = 8  # sentences before the first round
-PACKAGES = ("torch", "numpy", "sacrebleu")
+ALONE, BATCHED = "one at a time", "batched"
+
+Search = tuple[str, DecodingSettings]  # a system, by the name of its variant, and its search
 
 
-@dataclass(frozen=True)
-class Systems:
-    """The teacher of an experiment and its first masked students, at most two, by the names of their variants."""
+def searches(experiment: Experiment) -> dict[str, Search]:
+    """Return beam search, greedy search, mask-predict and, for the second masked system, its most iterations.
 
-    experiment: Experiment
-    teacher: str
-    students: list[str]
-    test: str
-
-    @property
-    def corpus(self) -> BinarizedCorpus:
-        return BinarizedCorpus(self.experiment.binarized)
-
-    @property
-    def references(self) -> list[str]:
-        """Return the raw target side of the test set; raise UserError if it is missing or shorter than the source."""
-        corpus = self.experiment.settings.corpus
-        sides = (self.experiment.corpus / f"{self.test}.{language}" for language in (corpus.source, corpus.target))
-        return read_parallel(*sides)[1]
-
-    def folder(self, system: str) -> Path:
-        """Return the folder of a system's run."""
-        return self.experiment.model(run_name(system, SEED))
-
-    def search(self, system: str) -> DecodingSettings:
-        """Return the search settings of a system's plan, for the best hypothesis only."""
-        return dataclasses.replace(read_plan(DecodingSettings, self.folder(system) / "decoding.json"), n_best=1)
-
-
-def systems_of(experiment: Experiment) -> Systems:
-    """Return what takes part; the test set is the first that is not the validation set.
-
-    Raise UserError if the experiment has no teacher or no masked student, or has not trained or prepared them.
+    Raise UserError if the experiment has no teacher or no masked student, or has not trained them.
     """
     settings, folder = experiment.settings, experiment.folder.resolve()
-    corpus, train = settings.corpus, settings.train
+    train = settings.train
     students = [name for name in train.distilled if plan(settings, name).training.model.model.kind == "masked"][:2]
     if not students:
         raise UserError(f"{experiment.parameters}: train.distilled names no masked variant")
-    test = next((name for name in corpus.tests if name != corpus.validation), corpus.tests[0])
-    systems = Systems(experiment, train.teachers[0], students, test)
-    remedy = f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"
-    weights = [systems.folder(system) / RUN_WEIGHTS for system in (systems.teacher, *students)]
-    for path in (*weights, experiment.binarized / "training/corpus.json"):
-        if not path.is_file():
-            raise UserError(f"{path.parent}: not there; {remedy}")
-    if len(systems.references) != len(systems.corpus.side(test, systems.corpus.source)):
-        raise UserError(f"{experiment.binarized}: {test} is not that of {experiment.corpus}; {remedy}")
-    return systems
+    found = dict[str, Search]()
 
+    def add(system: str, search: str, **changes: Any) -> None:
+        run = experiment.model(run_name(system, SEED))
+        if not (run / RUN_WEIGHTS).is_file():
+            remedy = f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"
+            raise UserError(f"{run}: not there; {remedy}")
+        best = dataclasses.replace(read_plan(DecodingSettings, run / "decoding.json"), n_best=1, **changes)
+        found[f"{settings.label(system)}, {search}"] = system, best
 
-@dataclass(frozen=True)
-class Search:
-    """A system with its search settings."""
-
-    system: str
-    name: str
-    settings: DecodingSettings
-
-
-def searches(systems: Systems) -> list[Search]:
-    """Return beam search, greedy search, mask-predict and, for the second masked system, its most iterations."""
-    compared = []
     for beam in BEAMS:
-        settings = dataclasses.replace(systems.search(systems.teacher), beam=beam)
-        compared.append(Search(systems.teacher, "greedy" if beam == 1 else f"beam {beam}", settings))
-    for system, numbers in zip(systems.students, (ITERATIONS, ITERATIONS[-1:]), strict=False):
+        add(train.teachers[0], "greedy" if beam == 1 else f"beam {beam}", beam=beam)
+    for system, numbers in zip(students, (ITERATIONS, ITERATIONS[-1:]), strict=False):
         for number in numbers:
-            settings = dataclasses.replace(systems.search(system), iterations=number)
-            compared.append(Search(system, f"{number} iteration{'s' if number > 1 else ''}", settings))
-    return compared
+            add(system, f"{number} iteration{'s' if number > 1 else ''}", iterations=number)
+    return found
 
 
-def iterations(rounds: int, systems: Systems, sentences: int = SENTENCES) -> dict[str, Any]:
-    """Compare the searches, one sentence at a time and in batches."""
-    total = len(systems.references)
-    modes = {
-        "alone": {"sentences": min(sentences, total), "threads": 1},
-        "batched": {"sentences": total, "threads": CORES},
-    }
-    compared = searches(systems)
-    contenders = [
-        _contender(systems, search, mode, **mode_settings)
-        for mode, mode_settings in modes.items()
-        for search in compared
-    ]
+def iterations(rounds: int, experiment: Experiment, sentences: int = SENTENCES) -> Part:
+    """Compare the searches, one sentence at a time and in batches, on the first test set that is not validation."""
+    compared, corpus = searches(experiment), experiment.settings.corpus
+    test = next((name for name in corpus.tests if name != corpus.validation), corpus.tests[0])
+    references = read_lines(experiment.corpus / f"{test}.{corpus.target}")
+    counts, workers = {ALONE: min(sentences, len(references)), BATCHED: len(references)}, {ALONE: 1, BATCHED: CORES}
+    contenders = []
+    for mode, count in counts.items():
+        for name, (system, search) in compared.items():
+            one = dataclasses.replace(search, batch_tokens=1) if mode == ALONE else search
+            arguments = (experiment.folder, system, test, one, count, workers[mode])
+            contenders.append(Contender(f"{name}, {mode}", "sentences", _translating, arguments, threads=workers[mode]))
     measured = measure("iterations", contenders, rounds)
-    scores = [_score(systems, search.system, measured[_name(search, "batched")].output) for search in compared]
-    corpus = systems.experiment.settings.corpus
-    return {
-        "corpus": f"{corpus.name} {corpus.source}-{corpus.target}",
-        "test_set": systems.test,
-        "machine": machine.describe(PACKAGES),
-        "rounds": rounds,
-        "modes": modes,
-        "systems": {
-            system: _described(systems, system) for system in dict.fromkeys(entry.system for entry in compared)
-        },
-        "signature": scores[0]["signature"],
-        "searches": [
-            {"system": search.system, "search": search.name, "bleu": score["score"]}
-            | {mode: _speed(measured, search, compared[0], mode) for mode in modes}
-            for search, score in zip(compared, scores, strict=True)
+    first, *_ = compared
+    bleu, signature = {}, ""
+    for name, (system, _) in compared.items():
+        chain = TextChain(experiment.model(run_name(system, SEED)) / "text")
+        text = list(chain.target_text(chain.target_tokens(measured[f"{name}, {BATCHED}"].output)))
+        score = score_sacrebleu(text, [references], tokenizer=tokenizer_of(corpus.target))
+        bleu[name], signature = round(score["score"], 2), score["signature"]
+    tables: dict[str, dict[str, Any]] = {f"BLEU, {test}": bleu}
+    for mode in counts:
+        tables[f"sentences/s, {mode}"] = {name: spread(measured[f"{name}, {mode}"].speeds) for name in compared}
+        tables[f"speed / {first}, {mode}"] = {
+            name: ratio(measured, f"{name}, {mode}", f"{first}, {mode}") for name in compared
+        }
+    place = experiment.folder.resolve()
+    return Part(
+        f"Iterations of mask-predict, {corpus.name} {corpus.source}-{corpus.target}"
+        + ("" if place == ROOT else f", experiment {place.name}"),
+        tables,
+        [
+            f"Runs (parameters): {', '.join(_described(experiment, one) for one in _systems(compared))}.",
+            f"BLEU of the whole test set, translated in batches: {signature}.",
+            f"A round is {counts[ALONE]:,} sentences one at a time, on one thread, and {counts[BATCHED]:,} sentences"
+            f" batched, in {CORES} processes of one thread; {rounds} rounds.",
+            *_notes(compared, {name: one.output for name, one in measured.items()}),
         ],
-        "notes": _notes(systems, compared, measured),
-    }
-
-
-def _contender(systems: Systems, search: Search, mode: str, *, sentences: int, threads: int) -> Contender:
-    settings = dataclasses.replace(search.settings, batch_tokens=1) if mode == "alone" else search.settings
-    arguments = (
-        systems.folder(search.system),
-        systems.experiment.binarized,
-        systems.test,
-        settings,
-        sentences,
-        threads,
+        picture="iterations" if place == ROOT else f"iterations-{place.name}",
     )
-    name = _name(search, mode)
-    return Contender(name=name, prepare=_translating, arguments=arguments, unit="sentences", threads=threads)
 
 
-def _name(search: Search, mode: str) -> str:
-    return f"{search.system}, {search.name}, {mode}"
+def _systems(compared: dict[str, Search]) -> list[str]:
+    return list(dict.fromkeys(system for system, _ in compared.values()))
 
 
 @contextmanager
 def _translating(
-    run: Path, binarized: Path, test: str, settings: DecodingSettings, sentences: int, threads: int
+    experiment: Path, system: str, test: str, settings: DecodingSettings, sentences: int, workers: int
 ) -> Iterator[Work]:
-    """Yield rounds of `sentences` sentences; `threads` processes share the batches."""
-    device, corpus = torch.device("cpu"), BinarizedCorpus(binarized)
-    model = load_run(run, device, corpus)
+    """Yield rounds of `sentences` sentences, whose units they return as text."""
+    layout = Experiment(experiment)
+    corpus = BinarizedCorpus(layout.binarized)
+    model = load_run(layout.model(run_name(system, SEED)), torch.device("cpu"), corpus)
     source = corpus.side(test, corpus.source)
-    sample = [source[number] for number in chosen(len(source), sentences)]
-
-    def work(count: int = sentences) -> tuple[float, list[str]]:
-        translations = translate_ids(model, sample[:count], settings, device=device, workers=threads)
-        return count, [corpus.target_vocabulary.text(hypotheses[0].tokens) for hypotheses in translations]
-
-    work(min(WARM_UP, sentences))
-    yield work
+    sample: list[Sentence] = [source[number] for number in chosen(len(source), sentences)]
+    with translating(model, sample, corpus.target_vocabulary, settings, workers) as work:
+        yield work
 
 
 def chosen(total: int, count: int) -> list[int]:
@@ -187,54 +130,27 @@ def chosen(total: int, count: int) -> list[int]:
     return [number * total // count for number in range(count)]
 
 
-def _score(systems: Systems, system: str, units: list[str]) -> Score:
-    chain = TextChain(systems.folder(system) / "text")
-    text = list(chain.target_text(chain.target_tokens(units)))
-    return score_sacrebleu(text, [systems.references], tokenizer=tokenizer_of(systems.corpus.target))
+def _described(experiment: Experiment, system: str) -> str:
+    model, run = plan(experiment.settings, system).training.model.model, experiment.model(run_name(system, SEED))
+    weights = sum(one.numel() for one in load_run(run, torch.device("cpu")).parameters())
+    return f"{run.name} (d_model {model.width}, {model.encoder_layers}+{model.decoder_layers} layers, {weights:,})"
 
 
-def _speed(measured: dict[str, Measured], search: Search, base: Search, mode: str) -> dict[str, Any]:
-    """Return the sentences per second, and their ratio to those of the base, round by round."""
-    speeds = measured[_name(search, mode)]
-    relative = ratio(measured, _name(search, mode), _name(base, mode))
-    return speeds.to_dict() | {
-        "milliseconds": round(1000 / speeds.median, 3),
-        "relative": {key: relative[key] for key in ("median", "minimum", "maximum")},
-    }
-
-
-def _described(systems: Systems, system: str) -> dict[str, Any]:
-    model = plan(systems.experiment.settings, system).training.model.model
-    weights = load_run(systems.folder(system), torch.device("cpu"), systems.corpus).parameters()
-    return {
-        "label": systems.experiment.settings.label(system),
-        "run": systems.folder(system).name,
-        "seed": SEED,
-        "size": f"d_model {model.width}, {model.encoder_layers}+{model.decoder_layers} layers",
-        "parameters": sum(weight.numel() for weight in weights),
-    }
-
-
-def _notes(systems: Systems, compared: list[Search], measured: dict[str, Measured]) -> list[str]:
+def _notes(compared: dict[str, Search], outputs: dict[str, list[str]]) -> list[str]:
     shares = []
-    for search in compared:
-        alone, batched = (measured[_name(search, mode)].output for mode in ("alone", "batched"))
+    for name in compared:
+        alone, batched = (outputs[f"{name}, {mode}"] for mode in (ALONE, BATCHED))
         pairs = zip(alone, [batched[number] for number in chosen(len(batched), len(alone))], strict=True)
         shares.append(sum(line_alone == line_batched for line_alone, line_batched in pairs) / len(alone))
-    tried = compared[-1].settings.length_beam
+    settings = [search for _, search in compared.values()]
+    tried = settings[-1].length_beam
     return [
         f"Mask-predict tries {tried} length{'s' if tried > 1 else ''} per sentence and takes the most probable"
         " translation.",
-        f"Batches hold {compared[0].settings.batch_tokens:,} source tokens times beam or lengths, as in the plan."
+        f"Batches hold {settings[0].batch_tokens:,} source tokens times beam or lengths, as in the plan."
         " Loading the model is not included.",
         f"At least {min(shares):.1%} of the lines are identical when translated one at a time and in batches.",
     ]
-
-
-def write(values: dict[str, Any], folder: Path = report.FOLDER, name: str = "iterations") -> None:
-    """Keep the figures in this machine's results, and draw their picture."""
-    report.keep_other(values["machine"], "iterations", name, values, folder)
-    draw_searches(values, folder / picture(values["machine"], name))
 
 
 def main(
@@ -251,9 +167,7 @@ def main(
 
     Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de-masked --rounds 3
     """
-    folder = experiment.resolve()
-    values = iterations(rounds, systems_of(Experiment(experiment)))
-    write(values, name="iterations" if folder == ROOT else f"iterations-{folder.name}")
+    report.keep(iterations(rounds, Experiment(experiment)), machine.describe(), draw=draw_searches)
 
 
 if __name__ == "__main__":

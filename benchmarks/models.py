@@ -1,29 +1,64 @@
-"""Plans and batches for all trainings, and the model for all decoding."""
+"""Plans, models and batches of all trainings, and the model for all decoding."""
 
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor, nn
 
-from benchmarks.setting import EXPERIMENT, corpus, prepared
+from benchmarks import setting
+from benchmarks.rounds import Work
+from benchmarks.setting import corpus
 from context_nmt.corpus.batching import document_batches
+from context_nmt.corpus.vocabulary import END, Vocabulary
+from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.averaging import average_run
-from context_nmt.models.devices import resolved
+from context_nmt.models.building import build
+from context_nmt.models.counting import describe
+from context_nmt.models.devices import Precision, Processes, device_named, resolved
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
 from context_nmt.progress import say
+from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import run_name
 from context_nmt.training.batches import Batch, Pairs
 from context_nmt.training.trainer import train_run
+from context_nmt.training.updating import Updater
+
+Sentence = np.ndarray[Any, Any]
 
 RUN = "transformer", 1  # variant and seed of the model used for decoding
 DOCUMENT = 10  # sentences per document; the text has no documents, and its content does not affect the cost
 REACH = 7  # sentences before its first one that a batch leaves room for, as far back as any variant looks
+LENGTH = 20  # units of each translation of an untrained model, which does not know when to end
 
 
 def plan_of(variant: str) -> TrainingPlan:
     """Return the training plan of a variant of benchmarks/params.yaml."""
-    return plan(EXPERIMENT.settings, variant).training
+    return plan(setting.EXPERIMENT.settings, variant).training
+
+
+def described(variant: str) -> dict[str, Any]:
+    """Return the description of a variant's model by the describe stage."""
+    return describe(plan_of(variant).model, **_vocabularies())
+
+
+def updater_of(variant: str, precision: Precision, device: str = "cpu") -> Updater:
+    """Return this project's trainer of a variant, before its first update."""
+    chosen = plan_of(variant)
+    chosen = dataclasses.replace(chosen, training=dataclasses.replace(chosen.training, precision=precision))
+    torch.manual_seed(1)
+    return Updater(chosen, build(chosen.model, **_vocabularies()).to(device_named(device)), seed=1)
+
+
+def _vocabularies() -> dict[str, int]:
+    source, target = len(corpus().source_vocabulary), len(corpus().target_vocabulary)
+    return {"source_vocabulary": source, "target_vocabulary": target}
 
 
 def batches(tokens: int, number: int) -> list[Batch]:
@@ -60,12 +95,43 @@ def documents(sentences: int) -> list[range]:
 
 def trained() -> Path:
     """Return the folder of a model that ends its sentences; train it the first time, which takes minutes."""
-    prepared()
-    folder = EXPERIMENT.model(run_name(*RUN))
+    setting.prepared()
+    folder = setting.EXPERIMENT.model(run_name(*RUN))
     if not folder.is_dir():
         precision = resolved(plan_of(RUN[0]).training.precision, torch.device("cpu"))
         say(f"training the model that is decoded with, in {precision}: minutes, only this time")
-        write_plans(EXPERIMENT)
-        train_run(EXPERIMENT, *RUN, device="cpu")
-        average_run(EXPERIMENT, *RUN)
+        write_plans(setting.EXPERIMENT)
+        train_run(setting.EXPERIMENT, *RUN, device="cpu")
+        average_run(setting.EXPERIMENT, *RUN)
     return folder
+
+
+def test_sentences() -> list[Sentence]:
+    """Return the source sentences that are translated."""
+    side = corpus().side(corpus().tests[0], corpus().source)
+    return [side[number] for number in range(len(side))]
+
+
+@contextmanager
+def translating(
+    model: Model,
+    source: list[Sentence],
+    vocabulary: Vocabulary,
+    settings: DecodingSettings,
+    workers: int,
+    documents: list[range] | None = None,
+) -> Iterator[Work]:
+    """Yield rounds that translate all sentences in `workers` processes; they return the best hypotheses' units."""
+
+    def work() -> tuple[float, list[str]]:
+        found = translate_ids(model, source, settings, documents=documents, processes=Processes(workers=workers))
+        return len(source), [vocabulary.text(hypotheses[0].tokens) for hypotheses in found]
+
+    work()
+    yield work
+
+
+def never_end(_: nn.Module, __: Any, logits: Tensor) -> Tensor:
+    """Leave the end to the maximum length; a forward hook of an output layer."""
+    logits[:, END] = -1e4
+    return logits

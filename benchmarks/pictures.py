@@ -1,80 +1,79 @@
 """Pictures of what was measured: BLEU against speed, and the growth of the text stages."""
 
 from pathlib import Path
-from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
-from benchmarks.page import TEXT_STAGES
+from benchmarks.report import Part
 from context_nmt.report.panels import COLOURS, LINES, MARKERS, label_axes, legend, panels_of, style
 
-MODES = {"alone": "one sentence at a time", "batched": "batched"}
 ABOVE, BELOW = (0, 8), (0, -15)  # points between a marker and its label
-GROWTH = (("cpu_seconds", "CPU time, minutes", 60), ("memory_mb", "Memory, GB", 1000))
 
 
-def draw_searches(values: dict[str, Any], path: Path) -> None:
-    """Draw a panel per mode, a marker and a line per system, bars from least to greatest."""
-    with panels_of(path, len(MODES), height=4.2) as (figure, panels):
-        for panel, (mode, title) in zip(panels, MODES.items(), strict=True):
-            for number, system in enumerate(dict.fromkeys(search["system"] for search in values["searches"])):
-                searches = [search for search in values["searches"] if search["system"] == system]
-                _draw_system(panel, searches, mode, number, values["systems"][system]["label"])
+def draw_searches(part: Part, path: Path) -> None:
+    """Draw BLEU against relative speed, a panel per mode, a marker and a line per system, bars from least to greatest.
+
+    Rows of the tables are named `SYSTEM, SEARCH`; the first one is what the speeds are relative to.
+    """
+    (bleu_title, bleu), *others = part.tables.items()
+    relative = {title: rows for title, rows in others if title.startswith("speed / ")}
+    systems = dict[str, list[str]]()
+    for row in bleu:
+        systems.setdefault(row.rpartition(", ")[0], []).append(row)
+    with panels_of(path, len(relative), height=4.2) as (figure, panels):
+        for panel, (title, speeds) in zip(panels, relative.items(), strict=True):
+            base, _, mode = title.removeprefix("speed / ").rpartition(", ")
+            for number, (system, rows) in enumerate(systems.items()):
+                medians = [speeds[row]["median"] for row in rows]
+                panel.errorbar(
+                    medians,
+                    [bleu[row] for row in rows],
+                    xerr=[
+                        [speeds[row]["median"] - speeds[row]["minimum"] for row in rows],
+                        [speeds[row]["maximum"] - speeds[row]["median"] for row in rows],
+                    ],
+                    color=COLOURS[number],
+                    marker=MARKERS[number],
+                    linestyle=LINES[number],
+                    linewidth=1,
+                    markersize=7,
+                    capsize=3,
+                    label=system if len(rows) > 1 else rows[0],
+                )
+                for row, speed in zip(rows, medians, strict=True):
+                    if len(rows) > 1:
+                        offset, search = ABOVE if row == base else BELOW, row.rpartition(", ")[2]
+                        panel.annotate(
+                            search, (speed, bleu[row]), offset, textcoords="offset points", ha="center", fontsize=8
+                        )
             panel.axvline(1, color="0.6", linewidth=0.8, zorder=0)
             panel.set_xscale("log")
             panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
             panel.xaxis.set_major_formatter("{x:g}")
             panel.xaxis.set_minor_locator(NullLocator())
             panel.margins(x=0.2, y=0.2)
-            panel.set_title(title, fontsize=10)
-            panel.set_xlabel(f"Sentences/s over those of {values['searches'][0]['search']}")
-            panel.set_ylabel(f"BLEU (sacrebleu, {values['test_set']})")
-            panel.grid(alpha=0.3)
+            label_axes(panel, mode, f"Sentences/s over those of {base}", f"sacre{bleu_title}")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-        figure.suptitle(f"BLEU and speed of decoding, {values['corpus']}")
+        figure.suptitle(part.title)
 
 
-def _draw_system(panel: Axes, found: list[dict[str, Any]], mode: str, number: int, label: str) -> None:
-    speeds = [search[mode]["relative"] for search in found]
-    if len(found) == 1:
-        label = f"{label}, {found[0]['search']}"
-    medians, scores = [speed["median"] for speed in speeds], [search["bleu"] for search in found]
-    panel.errorbar(
-        medians,
-        scores,
-        xerr=[
-            [speed["median"] - speed["minimum"] for speed in speeds],
-            [speed["maximum"] - speed["median"] for speed in speeds],
-        ],
-        color=COLOURS[number],
-        marker=MARKERS[number],
-        linestyle=LINES[number],
-        linewidth=1,
-        markersize=7,
-        capsize=3,
-        label=label,
-    )
-    for search, speed, score in zip(found, medians, scores, strict=True):
-        if len(found) > 1:
-            offset = ABOVE if number == 0 and search is found[0] else BELOW
-            panel.annotate(
-                search["search"], (speed, score), offset, textcoords="offset points", ha="center", fontsize=8
-            )
+def draw_growth(part: Part, path: Path, titles: tuple[str, ...]) -> None:
+    """Draw some of the tables against the number of pairs, the first with a line of constant CPU time per pair.
 
-
-def draw_growth(sizes: dict[str, dict[str, Any]], path: Path) -> None:
-    """Draw CPU time and memory against the number of pairs, with a line of constant CPU time per pair."""
-    ordered = [sizes[size] for size in sorted(sizes, key=int)]
-    millions = [one["pairs"] / 1e6 for one in ordered]
-    with panels_of(path, len(GROWTH), height=3.4) as (figure, panels):
-        for panel, (key, title, scale) in zip(panels, GROWTH, strict=True):
-            for number, stage in enumerate(TEXT_STAGES):
-                values = [one["stages"][stage][key] / scale for one in ordered]
-                panel.plot(millions, values, label=stage, **style(number))
-                if key == "cpu_seconds":
-                    constant = [values[0] * size / millions[0] for size in millions]
-                    panel.plot(millions, constant, color="0.6", linewidth=0.8, label="constant per pair", zorder=0)
+    Rows of the tables are named `STAGE, PAIRS pairs`.
+    """
+    with panels_of(path, len(titles), height=3.4) as (figure, panels):
+        for panel, title in zip(panels, titles, strict=True):
+            stages = dict[str, dict[float, float]]()
+            for row, value in part.tables[title].items():
+                stage, _, pairs = row.removesuffix(" pairs").partition(", ")
+                stages.setdefault(stage, {})[int(pairs.replace(",", "")) / 1e6] = value
+            for number, (stage, values) in enumerate(stages.items()):
+                panel.plot(list(values), list(values.values()), label=stage, **style(number))
+                if title == titles[0]:
+                    per_million = next(value / size for size, value in values.items())
+                    constant = [per_million * size for size in values]
+                    panel.plot(list(values), constant, color="0.6", linewidth=0.8, label="constant per pair", zorder=0)
             panel.set_ylim(bottom=0)
             label_axes(panel, title, "million sentence pairs", title)
         legend(figure, panels)

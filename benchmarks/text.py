@@ -11,8 +11,8 @@ from typing import Any
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from subword_nmt.apply_bpe import BPE
 
-from benchmarks.report import Part, part_command, same_bytes
-from benchmarks.rounds import Contender, Work, measure, ratio
+from benchmarks.report import Part, part_command
+from benchmarks.rounds import Contender, Work, measure, ratio, speeds_and_memory
 from benchmarks.setting import EXPERIMENT, prepared, text_files
 from context_nmt.corpus.subwords import Segmenter
 from context_nmt.corpus.tokenizing import tokenize_corpus
@@ -29,17 +29,11 @@ LINES, MANY_LINES = 500_000, EXPERIMENT.folder / "half_a_million"  # to segment
 def tokenize(rounds: int) -> Part:
     """Compare normalizing and tokenizing all of Multi30k."""
     prepared()
-    contenders = [
-        Contender(name=SACREMOSES, prepare=_in_a_folder, arguments=(_sacremoses,), unit="lines"),
-        Contender(name=TOKENIZE, prepare=_in_a_folder, arguments=(_our_tokenizer,), unit="lines"),
-    ]
-    measured = measure("tokenize", contenders, rounds)
-    notes = [
+    note = (
         f"{_count():,} lines in two languages. Both programs normalize punctuation and tokenize, without truecasing;"
-        " ours also counts and cleans, as the stage does.",
-        same_bytes(measured),
-    ]
-    return Part("Text: tokenize", measured, [ratio(measured, TOKENIZE, SACREMOSES)], notes)
+        " ours also counts and cleans, as the stage does."
+    )
+    return _compared("tokenize", {SACREMOSES: _sacremoses, TOKENIZE: _our_tokenizer}, rounds, note)
 
 
 @cache
@@ -52,13 +46,21 @@ def bpe(rounds: int) -> Part:
     prepared()
     lines = (line for name in text_files() for line in read_lines(EXPERIMENT.tokenized / name))
     write_lines(MANY_LINES, islice(cycle(lines), LINES))
-    contenders = [
-        Contender(name=SUBWORD_NMT, prepare=_in_a_folder, arguments=(_subword_nmt,), unit="lines"),
-        Contender(name=BYTE_PAIRS, prepare=_in_a_folder, arguments=(_our_segmenter,), unit="lines"),
-    ]
-    measured = measure("bpe", contenders, rounds)
-    notes = [f"{LINES:,} lines: Multi30k in both languages, repeated, from file to file.", same_bytes(measured)]
-    return Part("Text: bpe", measured, [ratio(measured, BYTE_PAIRS, SUBWORD_NMT)], notes)
+    note = f"{LINES:,} lines: Multi30k in both languages, repeated, from file to file."
+    return _compared("bpe", {SUBWORD_NMT: _subword_nmt, BYTE_PAIRS: _our_segmenter}, rounds, note)
+
+
+def _compared(stage: str, works: dict[str, Callable[[Path], tuple[float, Any]]], rounds: int, note: str) -> Part:
+    """Compare another program and ours, in this order; both return the checksums of what they write."""
+    contenders = [Contender(name, "lines", _in_a_folder, (work,)) for name, work in works.items()]
+    measured = measure(stage, contenders, rounds)
+    theirs, ours = works
+    same = measured[theirs].output == measured[ours].output
+    return Part(
+        f"Text: {stage}",
+        speeds_and_memory(measured) | {"ratio": {f"{ours} / {theirs}": ratio(measured, ours, theirs)}},
+        [note, "All write the same bytes." if same else "They write different lines!"],
+    )
 
 
 @contextmanager

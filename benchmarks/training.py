@@ -1,28 +1,24 @@
 """Measure training against a loop around torch.nn.Transformer and the processor's peak, and two trainings at once."""
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks import machine
-from benchmarks.models import batches, plan_of
+from benchmarks import machine, setting
+from benchmarks.models import batches, described, plan_of, updater_of
 from benchmarks.report import Part, part_command
-from benchmarks.rounds import Contender, Work, measure, ratio, running
-from benchmarks.setting import corpus, prepared
+from benchmarks.rounds import Contender, Work, done, enter, measure, own_process, ratio, speeds_and_memory, turn
+from benchmarks.setting import corpus
 from context_nmt.corpus.vocabulary import PADDING
-from context_nmt.models.building import build
-from context_nmt.models.counting import SENTENCE_LENGTH, describe
-from context_nmt.models.devices import has_fast_bf16
+from context_nmt.models.counting import SENTENCE_LENGTH
+from context_nmt.models.devices import Precision, has_fast_bf16
 from context_nmt.settings.model import ModelSettings
-from context_nmt.training.updating import Updater, learning_rate
-
-Precision = Literal["fp32", "bf16"]
+from context_nmt.training.updating import learning_rate
 
 WARM_UP = 3  # updates before the first round
 LONGEST = 512  # units of a sentence that torch.nn.Transformer has positions for
@@ -47,30 +43,28 @@ RATIOS = (
 
 def training(rounds: int) -> Part:
     """Compare updates on the same batches."""
-    prepared()
+    setting.prepared()
     contenders = [
         PEAK,
-        _torch(TORCH, "fp32", inner_dropout=True),
-        _ours(OURS, "fp32"),
-        _torch(TORCH_DROPOUT, "fp32", inner_dropout=False),
+        _torch(TORCH, "fp32"),
+        ours(OURS, "transformer", "fp32", UPDATES),
+        _torch(TORCH_DROPOUT, "fp32"),
     ]
     if has_fast_bf16(torch.device("cpu")):
-        contenders += [_ours(OURS_BF16, "bf16"), _torch(TORCH_BF16, "bf16", inner_dropout=True), PEAK_BF16]
+        contenders += [ours(OURS_BF16, "transformer", "bf16", UPDATES), _torch(TORCH_BF16, "bf16"), PEAK_BF16]
     measured = measure("training", contenders, rounds)
-    plan, vocabulary = plan_of("transformer"), len(corpus().target_vocabulary)
-    described = describe(plan.model, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
-    flops = described["flops_per_target_token"]
+    flops = described("transformer")["flops_per_target_token"]
+    factors = dict.fromkeys((PEAK.name, PEAK_BF16.name), flops / 1e9)
     losses = [f"{name} {values.output:.3f}" for name, values in measured.items() if values.output]
+    ratios = {
+        f"{of} / {to}": ratio(measured, of, to, factor=factors.get(to, 1.0)) for of, to in RATIOS if of in measured
+    }
     return Part(
-        title="Training",
-        measured=measured,
-        ratios=[
-            ratio(measured, of, to, factor=flops / 1e9 if to in (PEAK.name, PEAK_BF16.name) else 1.0)
-            for of, to in RATIOS
-            if of in measured
-        ],
-        notes=[
-            f"A round is {UPDATES} updates on the same batches of at most {plan.training.batch_tokens} target tokens"
+        "Training",
+        speeds_and_memory(measured) | {"ratio": ratios},
+        [
+            f"A round is {UPDATES} updates on the same batches of at most"
+            f" {plan_of('transformer').training.batch_tokens} target tokens"
             " with padding; only real target tokens are counted, including END. Reading batches is not included.",
             f"The fraction of the peak assumes {flops / 1e6:.1f} MFLOP per target token: the matrix products of a"
             f" forward and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as counted by the"
@@ -83,66 +77,63 @@ def training(rounds: int) -> Part:
 
 def side_by_side(rounds: int) -> Part:
     """Compare two trainings of width 64 at once with the same two in turn."""
-    prepared()
-    small = ("small", "fp32", SMALL_UPDATES, "updates")
-    alone = Contender(name=ALONE, prepare=ours, arguments=small, unit="updates", threads=1)
-    turns = Contender(name=TURNS, prepare=ours, arguments=small, unit="updates")
-    both = Contender(name=BOTH, prepare=_two, arguments=(alone,), unit="updates", threads=1)
-    contenders = [both, turns, alone]
-    measured = measure("side by side", contenders, rounds)
+    setting.prepared()
+    arguments = ("small", "fp32", SMALL_UPDATES)
+    alone = Contender(ALONE, "updates", _counted, arguments, threads=1)
+    turns = Contender(TURNS, "updates", _counted, arguments)
+    both = Contender(BOTH, "updates", _two, (alone,), threads=1)
+    measured = measure("side by side", [both, turns, alone], rounds)
+    ratios = {f"{BOTH} / {other}": ratio(measured, BOTH, other) for other in (TURNS, ALONE)}
     return Part(
-        title="Two small trainings at once",
-        measured=measured,
-        ratios=[ratio(measured, BOTH, TURNS), ratio(measured, BOTH, ALONE)],
-        notes=[f"Width 64, {SMALL_UPDATES} updates of each training in a round; the speed is the sum of both."],
+        "Two small trainings at once",
+        speeds_and_memory(measured) | {"ratio": ratios},
+        [f"Width 64, {SMALL_UPDATES} updates of each training in a round; the speed is the sum of both."],
     )
 
 
 @contextmanager
+def _counted(variant: str, precision: Precision, updates: int) -> Iterator[Work]:
+    with updates_of(variant, precision, updates) as work:
+        yield lambda: (updates, work()[1])
+
+
+@contextmanager
 def _two(small: Contender) -> Iterator[Work]:
-    with running(small) as first, running(small) as second:
+    with own_process(1) as first, own_process(1) as second:
+        for process in (first, second):
+            done(small, process.submit(enter, small))
 
         def work() -> tuple[float, None]:
-            for runner in (first, second):
-                runner.begin()
-            return first.finish()[0] + second.finish()[0], None
+            turns = [process.submit(turn, small.name) for process in (first, second)]
+            return sum(done(small, one)[0] for one in turns), None
 
         yield work
 
 
-def _ours(name: str, precision: Precision) -> Contender:
-    arguments = ("transformer", precision, UPDATES, "tokens")
-    return Contender(name=name, prepare=ours, arguments=arguments, unit="target tokens")
+def ours(name: str, variant: str, precision: Precision, updates: int, *options: Any) -> Contender:
+    """Return this project's trainer of a variant as a contender; for the options, see `updates_of`."""
+    return Contender(name, "target tokens", updates_of, (variant, precision, updates, *options))
 
 
-def _torch(name: str, precision: Precision, *, inner_dropout: bool) -> Contender:
-    arguments = (precision, UPDATES, inner_dropout)
-    return Contender(name=name, prepare=torch_transformer, arguments=arguments, unit="target tokens")
-
-
-def fresh_updater(variant: str, precision: Precision) -> Updater:
-    """Return this project's trainer of a variant of benchmarks/params.yaml, before its first update."""
-    plan = plan_of(variant)
-    plan = dataclasses.replace(plan, training=dataclasses.replace(plan.training, precision=precision))
-    sizes = len(corpus().source_vocabulary), len(corpus().target_vocabulary)
-    torch.manual_seed(1)
-    return Updater(plan, build(plan.model, source_vocabulary=sizes[0], target_vocabulary=sizes[1]), seed=1)
+def _torch(name: str, precision: Precision) -> Contender:
+    return Contender(name, "target tokens", torch_transformer, (precision, UPDATES, name != TORCH_DROPOUT))
 
 
 @contextmanager
-def ours(
-    variant: str, precision: Precision, updates: int, count: Literal["tokens", "updates"] = "tokens"
+def updates_of(
+    variant: str, precision: Precision, updates: int, device: str = "cpu", compiled: bool = False
 ) -> Iterator[Work]:
-    """Yield rounds of `updates` updates by this project's trainer; each counts its target tokens or its updates."""
-    updater = fresh_updater(variant, precision)
-    training_batches = batches(updater.plan.training.batch_tokens, updates)
+    """Yield rounds of `updates` updates by this project's trainer; they return the mean loss."""
+    updater = updater_of(variant, precision, device)
+    if compiled:
+        updater.objective.compile_parts()
+    training_batches = [batch.to(updater.device) for batch in batches(updater.plan.training.batch_tokens, updates)]
 
     def work() -> tuple[float, float]:
-        tokens, loss = 0, torch.zeros(())
+        totals = updater.no_totals()
         for number, batch in enumerate(training_batches, start=1):
-            totals = updater.update(number, [batch])
-            tokens, loss = tokens + totals.tokens, loss + totals.losses[0]
-        return (tokens if count == "tokens" else updates), float(loss / tokens)
+            totals += updater.update(number, [batch])
+        return totals.tokens, float(totals.losses[0]) / totals.tokens  # the loss waits for a GPU
 
     for number in range(WARM_UP):
         updater.update(number + 1, [training_batches[number % updates]])
@@ -193,16 +184,6 @@ class TorchTransformer(nn.Module):
         return self.dropout(self.embedding(ids) * self.scale + positions)
 
 
-def without_inner_dropout(model: TorchTransformer) -> TorchTransformer:
-    """Take out the dropout of attention weights and of the feed-forward's hidden layer."""
-    for module in model.modules():
-        if isinstance(module, nn.MultiheadAttention):
-            module.dropout = 0.0
-        elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-            module.dropout = nn.Dropout(0.0)
-    return model
-
-
 @contextmanager
 def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -> Iterator[Work]:
     """Yield rounds of `updates` updates by a plain loop around torch.nn.Transformer."""
@@ -210,8 +191,11 @@ def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -
     settings, width = plan.training, plan.model.model.width
     torch.manual_seed(1)
     model = TorchTransformer(plan.model.model, len(corpus().target_vocabulary)).train()
-    if not inner_dropout:
-        without_inner_dropout(model)
+    for module in () if inner_dropout else model.modules():
+        if isinstance(module, nn.MultiheadAttention):
+            module.dropout = 0.0
+        elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            module.dropout = nn.Dropout(0.0)  # of the feed-forward's hidden layer
     betas = settings.adam_beta1, settings.adam_beta2
     optimizer = torch.optim.Adam(model.parameters(), betas=betas, eps=settings.adam_epsilon)
     training_batches = batches(settings.batch_tokens, updates)
@@ -232,7 +216,7 @@ def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -
 
     def work() -> tuple[float, float]:
         losses = [update(number) for number in range(updates)]
-        return sum(int((batch.targets != PADDING).sum()) for batch in training_batches), sum(losses) / updates
+        return sum(batch.tokens for batch in training_batches), sum(losses) / updates
 
     for number in range(WARM_UP):
         update(number % updates)

@@ -1,18 +1,14 @@
 """Analyse the attention and the translations of one run."""
 
-from typing import Annotated
-
-import typer
-
-from context_nmt.command_line import run
 from context_nmt.measures.analyses import analyse_run
 from context_nmt.measures.evaluation_folder import EvaluationFolder
+from stages import Device, Seed, Variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
-    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    variant: Variant,
+    seed: Seed,
+    device: Device = "auto",
 ) -> None:
     """Analyse attention inside one run, and the quality of its translations by n-grams and by length.
 
@@ -41,7 +37,3 @@ def main(
     Example: python stages analyse transformer 1
     """
     analyse_run(EvaluationFolder().with_plan_of(variant), variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,17 +1,13 @@
 """Average the checkpoints of one run."""
 
-from typing import Annotated
-
-import typer
-
-from context_nmt.command_line import run
 from context_nmt.models.averaging import average_run
 from context_nmt.settings.run_layout import RunLayout
+from stages import Seed, Variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
-    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
+    variant: Variant,
+    seed: Seed,
 ) -> None:
     """Average the last or the best checkpoints of a run, and collect all that translation needs in one folder.
 
@@ -24,7 +20,3 @@ def main(
     Example: python stages average transformer 1
     """
     average_run(RunLayout().with_plan_of(variant), variant, seed)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,6 +1,5 @@
 """Turn Moses tokens, or raw text, into subword units and their ids."""
 
-from context_nmt.command_line import run
 from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.settings import read_plan
@@ -38,7 +37,3 @@ def main() -> None:
     plan = read_plan(UnitPlan, layout.stage_plan("units"))
     segment_corpus(layout.tokenized, layout.subwords, plan.corpus, plan.units)
     binarize(layout.subwords, layout.binarized, plan.corpus, plan.units)
-
-
-if __name__ == "__main__":
-    run(main)

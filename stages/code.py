@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from context_nmt.code_closure import write_code_files
-from context_nmt.command_line import run
 
 
 def main() -> None:
@@ -17,7 +16,3 @@ def main() -> None:
     Example: dvc repro src/dvc.yaml
     """
     write_code_files(Path(__file__).parents[1])
-
-
-if __name__ == "__main__":
-    run(main)

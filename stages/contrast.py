@@ -1,18 +1,14 @@
 """Score the contrastive sets with one run."""
 
-from typing import Annotated
-
-import typer
-
-from context_nmt.command_line import run
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.settings.layout import Layout
+from stages import Device, Seed, Variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
-    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    variant: Variant,
+    seed: Seed,
+    device: Device = "auto",
 ) -> None:
     """Measure how often one run finds the right translation of a contrastive item more probable than every wrong one.
 
@@ -32,7 +28,3 @@ def main(
     Example: python stages contrast transformer 1
     """
     contrast_run(Layout().with_plan_of(variant), variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,24 +1,18 @@
 """Translate the test sets with one run."""
 
-from typing import Annotated
-
-import typer
-
-from context_nmt.command_line import run
-from context_nmt.decoding.decoding_run import decode_run, write_text
+from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.settings.run_layout import RunLayout
+from stages import Device, Seed, Variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
-    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
-    search: Annotated[bool, typer.Option(help="Search; without it, only turn runs/decoded into text.")] = True,
+    variant: Variant,
+    seed: Seed,
+    device: Device = "auto",
 ) -> None:
     """Translate every test set with one run, by greedy or beam search or mask-predict, and write it as text.
 
-    Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized. On a machine without the
-    text tools, it stops after runs/decoded; run it with `--no-search` elsewhere to finish. Writes
+    Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized. Writes
 
         runs/decoded/VARIANT-SEED/
             TEST.subwords.txt       the best translations in units, one line per line of the source
@@ -28,10 +22,4 @@ def main(
 
     Example: python stages decode transformer 1
     """
-    layout = RunLayout().with_plan_of(variant)
-    if not search or decode_run(layout, variant, seed, device=device):
-        write_text(layout, variant, seed)
-
-
-if __name__ == "__main__":
-    run(main)
+    decode_run(RunLayout().with_plan_of(variant), variant, seed, device=device)

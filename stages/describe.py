@@ -1,6 +1,5 @@
 """Count the parameters and FLOPs of every variant."""
 
-from context_nmt.command_line import run
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.settings.layout import Layout
 
@@ -17,7 +16,3 @@ def main() -> None:
     Example: python stages describe
     """
     describe_plans(Layout())
-
-
-if __name__ == "__main__":
-    run(main)

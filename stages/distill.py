@@ -4,15 +4,15 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.decoding.distilling import distill_run
 from context_nmt.settings.run_layout import RunLayout
+from stages import Device
 
 
 def main(
     teacher: Annotated[str, typer.Argument(help="A variant of params.yaml that is trained on the bitext.")],
     seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Translate the training source with a teacher; variants under train.distilled learn these translations.
 
@@ -27,7 +27,3 @@ def main(
     Example: python stages distill transformer 1
     """
     distill_run(RunLayout().with_plan_of(teacher), teacher, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.corpus.download import make_corpus, read_data_plan
 from context_nmt.corpus.fetching import data_mirror
 from context_nmt.settings.run_layout import RunLayout
@@ -31,7 +30,3 @@ def main(
     mirror = data_mirror()
     entry = read_data_plan(layout.data_plan(corpus))
     make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror)
-
-
-if __name__ == "__main__":
-    run(main)

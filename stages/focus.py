@@ -1,7 +1,6 @@
 """Show the results of one variant to `dvc metrics diff`."""
 
-from context_nmt.command_line import run
-from context_nmt.files import UserError, read_json, read_yaml, write_json
+from context_nmt.results.focus import write_focus
 from context_nmt.settings.layout import Layout
 
 
@@ -18,14 +17,4 @@ def main() -> None:
 
         metrics/focus.json    {TEST: {METRIC: mean}, "model": {"parameters", "flops_per_target_token"}}
     """
-    layout = Layout()  # not the whole settings, whose code this stage would then depend on
-    variant, results = read_yaml(layout.parameters)["focus"], read_json(layout.results)
-    if variant not in results:
-        raise UserError(f"{layout.parameters}: focus: no results of {variant!r}; there are {', '.join(results)}")
-    model = results[variant].pop("model")
-    means = {test: {metric: one["mean"] for metric, one in found.items()} for test, found in results[variant].items()}
-    write_json(layout.focus, means | {"model": model})
-
-
-if __name__ == "__main__":
-    run(main)
+    write_focus(Layout())  # not the whole settings, whose code this stage would then depend on

@@ -1,6 +1,5 @@
 """Record which translations are scored and compared with which."""
 
-from context_nmt.command_line import run
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.settings.parameters import Experiment
 
@@ -19,7 +18,3 @@ def main() -> None:
     Example: python stages pair
     """
     write_pairs(Experiment())
-
-
-if __name__ == "__main__":
-    run(main)

@@ -1,6 +1,5 @@
 """Resolve params.yaml into plans, a file for each stage."""
 
-from context_nmt.command_line import run
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.parameters import Experiment
 
@@ -25,7 +24,3 @@ def main() -> None:
     Example: python stages plan
     """
     write_plans(Experiment())
-
-
-if __name__ == "__main__":
-    run(main)

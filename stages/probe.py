@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.sentence_probes import probe_sentences
 from context_nmt.measures.word_probes import probe_words
+from stages import Device, Seed, Variant
 
 
 class Probe(StrEnum):
@@ -20,9 +20,9 @@ class Probe(StrEnum):
 
 def main(
     probe: Annotated[Probe, typer.Argument(help="What the states are probed for.")],
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml.")],
-    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    variant: Variant,
+    seed: Seed,
+    device: Device = "auto",
 ) -> None:
     """Train classifiers on the states of one run and measure their accuracy.
 
@@ -53,7 +53,3 @@ def main(
         probe_sentences(experiment, variant, seed, device=device)
     else:
         probe_words(experiment, variant, seed, device=device)
-
-
-if __name__ == "__main__":
-    run(main)

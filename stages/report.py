@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.out_of_date import old_results
 from context_nmt.settings.parameters import Experiment
@@ -57,7 +56,3 @@ def main(
     if old or not mark:
         write_tables(experiment, old)
         write_report(experiment, old)
-
-
-if __name__ == "__main__":
-    run(main)

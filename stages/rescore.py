@@ -4,16 +4,16 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rescored import rescore_run
+from stages import Device
 
 
 def main(
     variant: Annotated[str, typer.Argument(help="A masked variant of params.yaml.")],
     seed: Annotated[int, typer.Argument(help="A seed of params.yaml.")],
     judge: Annotated[str, typer.Argument(help="The run that chooses, of an autoregressive variant: TEACHER-SEED.")],
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Translate every test set with a masked run, let a teacher choose among the candidates, and score its choice.
 
@@ -28,7 +28,3 @@ def main(
     Example: python stages rescore cmlm 1 transformer-1
     """
     rescore_run(EvaluationFolder().with_plan_of(variant), variant, seed, judge, device=device)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.results.evaluation import evaluate_variant
 
@@ -46,7 +45,3 @@ def main(
     Example: python stages significance dual_context_encoder
     """
     evaluate_variant(EvaluationFolder(), variant)
-
-
-if __name__ == "__main__":
-    run(main)

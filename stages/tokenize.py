@@ -1,6 +1,5 @@
 """Turn raw text into truecased Moses tokens, or clean it for sentencepiece."""
 
-from context_nmt.command_line import run
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.measures.ceilings import check_ceilings
@@ -40,7 +39,3 @@ def main() -> None:
     bleu_metric("sacrebleu", plan.chosen_tokenizer)  # a package that it lacks is told before the work
     tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
     check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("ceilings")))
-
-
-if __name__ == "__main__":
-    run(main)

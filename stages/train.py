@@ -4,20 +4,20 @@ from typing import Annotated
 
 import typer
 
-from context_nmt.command_line import run
 from context_nmt.settings.run_layout import RunLayout
 from context_nmt.training.trainer import train_run
+from stages import Device, Variant
 
 
 def main(
-    variant: Annotated[str, typer.Argument(help="A variant of params.yaml, as resolved by the plan stage.")],
+    variant: Variant,
     seed: Annotated[int, typer.Argument(help="Seed of initial weights, dropout and the order of batches.")],
     distilled: Annotated[bool, typer.Option(help="Learn from the teacher's translations in runs/distilled.")] = False,
     start: Annotated[
         str | None, typer.Option(help="Start from the weights of this variant's run with the same seed.")
     ] = None,
     tensorboard: Annotated[bool, typer.Option(help="Also write the curve for TensorBoard.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or resume a training that was stopped.
 
@@ -38,7 +38,3 @@ def main(
     """
     layout = RunLayout().with_plan_of(variant)
     train_run(layout, variant, seed, device=device, distilled=distilled, start=start, tensorboard=tensorboard)
-
-
-if __name__ == "__main__":
-    run(main)

@@ -18,44 +18,8 @@ from context_nmt.settings.run_layout import run_name
 REFERENCE = [f"The {number} small birds sing in tree {number % 7} today ." for number in range(40)]
 RAW = [line.replace(" .", ".") for line in REFERENCE]
 SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs
-PARAMETERS = {
-    "root": ".",
-    "corpus": {
-        "name": "birds",
-        "source": "en",
-        "target": "de",
-        "tests": ["dev", "test"],
-        "groups": {"both": ["dev", "test"]},
-    },
-    "significance": {"metric": "sacrebleu", "resamples": 100, "seed": 1},
-    "variants": {
-        "transformer": {"label": "Transformer"},
-        "gauss": {"label": "Gauss | half", "baseline": "transformer", "test": "sign"},
-        "again": {"baseline": "transformer"},
-        "alone": {},
-    },
-    "train": {"bitext": ["transformer", "gauss", "again", "alone"]},
-    "seeds": [1, 2],
-    "focus": "gauss",
-}
-SPEEDS = {
-    "hardware": "an abacus",
-    "size": "width 4",
-    "variants": {
-        "plain": {
-            "kind": "autoregressive",
-            "slots": {"slot": [{"mechanism": "transformer"}]},
-            "training": {"median": 1, "rounds": [1]},
-            "decoding": {"median": 1, "rounds": [1]},
-        },
-        "normal": {
-            "kind": "autoregressive",
-            "slots": {"slot": [{"mechanism": "gauss"}]},
-            "training": {"median": 0.8123, "rounds": [0.8123]},
-            "decoding": None,
-        },
-    },
-}
+MADE_UP = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+PARAMETERS, SPEEDS = MADE_UP["parameters"], MADE_UP["speeds"]
 
 
 def make_experiment(folder: Path, **changes: object) -> Experiment:

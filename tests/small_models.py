@@ -10,7 +10,7 @@ from torch.nn import functional
 from context_nmt.corpus.vocabulary import BEGIN, PADDING
 from context_nmt.models.building import build
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
-from context_nmt.models.kinds.document import DocumentModel, KnownSentences, source_states
+from context_nmt.models.kinds.document import DocumentModel, context_of
 from context_nmt.models.mechanisms import plain
 from context_nmt.models.plans import Filling, ModelPlan
 from context_nmt.settings.model import AttentionSlot, LayerSlot, ModelSettings, OutputSlot
@@ -70,9 +70,10 @@ class InADocument(nn.Module):
 
     def context(self, count: int) -> SentenceContext:
         alone = self.model.encode_alone(self.source)
-        before = KnownSentences(source_states(self.source, alone)).before(self.previous)
-        known = self.model.remembered(self.source, alone, self.model.with_context(alone, before), self.targets)
-        return known.before(torch.tensor([[0, 1]]).expand(count, 2))
+        known = self.model.known_sources(self.source, alone)
+        memory = self.model.with_context(alone, context_of(known, self.previous))
+        known |= self.model.known_targets(self.targets, memory)
+        return context_of(known, torch.tensor([[0, 1]]).expand(count, 2))
 
     def encode(self, source: Tensor) -> Memory:
         return self.model.with_context(self.model.encode_alone(source), self.context(len(source)))

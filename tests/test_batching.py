@@ -102,14 +102,6 @@ def test_a_sample_has_evenly_spaced_pairs_and_loads_them(corpus, count, size):
         assert row[row != PADDING].tolist() == [*pairs.source[sample.kept[number]].tolist(), END]
 
 
-def test_the_bound_counts_end_and_padding(corpus):
-    pairs = pairs_of(corpus)
-    loaded = [pairs.load(batch) for batch in pairs.batches(tokens=60)]
-    assert sum(len(batch.source) for batch in loaded) == 120
-    assert all(max(batch.source.numel(), batch.targets.numel()) <= 60 for batch in loaded)
-    assert max(batch.targets.numel() for batch in loaded) > 50
-
-
 def epochs(pairs, seed, count):
     """The batches of each of the first epochs."""
     size = len(pairs.batches(tokens=60)) * count
@@ -125,14 +117,6 @@ def test_each_epoch_holds_every_pair_once_in_an_order_of_its_own(corpus):
     assert first != second
     assert epochs(pairs, seed=1, count=2) == [first, second]
     assert epochs(pairs, seed=2, count=1) != [first]
-
-
-def test_long_pairs_are_left_out(corpus):
-    pairs = pairs_of(corpus, maximum_length=4)
-    lengths = pairs.source.lengths
-    assert 0 < len(pairs.kept) < 120
-    assert pairs.kept.tolist() == [index for index in range(120) if lengths[index] <= 4]
-    assert sorted(pairs.kept[np.concatenate(pairs.batches(tokens=60))].tolist()) == pairs.kept.tolist()
 
 
 def test_no_pair_left_is_an_error_that_names_the_key(corpus):

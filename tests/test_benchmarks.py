@@ -1,11 +1,10 @@
 """The benchmarks start and report; what they measure is for `make speed`, on a machine that does nothing else."""
 
 import os
+import runpy
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -14,23 +13,24 @@ import numpy as np
 import pytest
 import torch
 from small_models import VOCABULARY, small_model
-from tiny_training import RUN, make_experiment
+from tiny_training import make_experiment
 
-from benchmarks import decoding, gpu, machine, models, report, training, variants
-from benchmarks.page import WANTED, section, write_page
+from benchmarks import decoding, gpu, machine, models, report, setting, training, variants
+from benchmarks.models import LENGTH, never_end
+from benchmarks.page import AT_LEAST, AT_MOST, section, write_page
 from benchmarks.report import Part
-from benchmarks.rounds import Contender, Measured, measure, ratio
-from benchmarks.variants import LENGTH, SEARCH, never_end, of_one_length
-from context_nmt.corpus.binarized import BinarizedCorpus
+from benchmarks.rounds import Contender, Measured, measure, ratio, speeds_and_memory
+from benchmarks.variants import SEARCH, of_one_length
 from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, read_json, read_lines
+from context_nmt.files import UserError, read_json
 from context_nmt.models.building import build
+from context_nmt.models.devices import resolved
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.parameters import Experiment
-from context_nmt.training.updating import Updater
+from context_nmt.training.losses import Objective
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
@@ -38,12 +38,12 @@ ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
 
 @contextmanager
 def counting(amount):
-    """A contender whose output tells how many rounds it has had."""
+    """A contender whose output tells how many rounds it has had, and in which process."""
     rounds = []
 
     def work():
         rounds.append(amount)
-        return amount, len(rounds)
+        return amount, (len(rounds), os.getpid())
 
     yield work
 
@@ -55,33 +55,20 @@ def failing():
 
 @pytest.mark.slow
 def test_each_contender_has_its_turn_in_each_round_and_one_that_fails_is_named(capfd):
-    contenders = [Contender(name=name, prepare=counting, arguments=(10.0,), unit="things") for name in "ab"]
+    contenders = [
+        Contender(name, "things", counting, (10.0,), shared=shared)
+        for name, shared in {"a": "", "b": "x", "c": "x"}.items()
+    ]
     measured = measure("test", contenders, rounds=2)
     turns = [line for line in capfd.readouterr().err.splitlines() if "round" in line]
-    assert [line.split(":")[1].split(", ")[1] for line in turns] == ["a", "b", "a", "b"]
-    assert [one.output for one in measured.values()] == [2, 2]
-    assert all(len(one.speeds) == 2 and min(one.speeds) > 0 for one in measured.values())
-    with pytest.raises(UserError, match="breaks: failed"):
-        measure("test", [Contender(name="breaks", prepare=failing, unit="things")], rounds=1)
-    assert "ZeroDivisionError" in capfd.readouterr().err
-
-
-def test_ratios_are_taken_round_by_round():
-    measured = {"ours": Measured("lines", [2.0, 9.0, 8.0]), "theirs": Measured("lines", [1.0, 3.0, 2.0])}
-    found = ratio(measured, "ours", "theirs")
-    spread = {"median": 3.0, "minimum": 2.0, "maximum": 4.0, "rounds": [2.0, 3.0, 4.0]}
-    assert found == {"of": "ours", "to": "theirs"} | spread
-    part = Part("Text", measured, [found | {"of": "context-nmt", "to": "subword-nmt"}], ["a note"]).to_dict()
-    assert section({"here": part}) == [
-        *("## Text", ""),
-        "| | per second | here | memory, MB |",
-        "| --- | --- | ---: | ---: |",
-        "| ours | lines | 8 (2 to 9) | 0 |",
-        "| theirs | lines | 2 (1 to 3) | 0 |",
-        *("", "| ratio | here | target |", "| --- | ---: | ---: |"),
-        "| context-nmt / subword-nmt | 3.00 (2.00 to 4.00) | at least 3 |",  # which is not missed
-        *("", "- a note"),
-    ]
+    assert [line.split(":")[1].split(", ")[1] for line in turns] == ["a", "b", "c"] * 2
+    assert [one.output[0] for one in measured.values()] == [2, 2, 2]
+    a, b, c = (one.output[1] for one in measured.values())  # processes
+    assert a != b == c
+    assert all(len(one.speeds) == 2 and min(one.speeds) > 0 and one.memory > 1 for one in measured.values())
+    with pytest.raises(ZeroDivisionError) as failure:
+        measure("test", [Contender("breaks", "things", failing)], rounds=1)
+    assert failure.value.__notes__ == ["breaks: failed"]
 
 
 MACHINE = {
@@ -91,35 +78,71 @@ MACHINE = {
     "instructions": ["avx2"],
     "memory_gb": 8,
     "system": "L",
+    "commit": "0e",
+    "torch": "9",
 }
 TORCH, PEAK = "torch.nn.Transformer", "matrix product, float32"
 
 
+def test_ratios_are_taken_round_by_round():
+    ours = Measured("lines", [2.0, 9000.4, 800.0], 1234.4)
+    theirs = Measured("lines", [1.0, 3000.0, 200.0], 5.0)
+    measured = {"ours": ours, "theirs": theirs}
+    found = ratio(measured, "ours", "theirs", factor=0.5)
+    assert found == {"median": 1.5, "minimum": 1.0, "maximum": 2.0, "rounds": [1.0, 1.5, 2.0]}
+    ratios = {"context-nmt / subword-nmt": ratio(measured, "ours", "theirs"), "others": found}
+    costs = {"a": found | {"median": 1.25}, "b": 1.26}
+    part = Part("Text", speeds_and_memory(measured) | {"ratio": ratios, "time / FLOPs": costs}, ["a note"], "drawn")
+    one = part.to_dict(MACHINE)
+    assert section("Text", {"here": one}) == [
+        *("## Text", "", "![Text, here](results/p-1-2-avx2-2-cores-drawn.svg)", ""),
+        "| | lines/s | memory, MB |",
+        "| --- | ---: | ---: |",
+        "| ours | 800 (2.00 to 9,000) | 1,234 |",
+        "| theirs | 200 (1.00 to 3,000) | 5 |",
+        *("", "| | ratio | target |", "| --- | ---: | ---: |"),
+        "| context-nmt / subword-nmt | 3.00 (2.00 to 4.00) | at least 3 |",  # which is not missed
+        "| others | 1.50 (1.00 to 2.00) |  |",
+        *("", "| | time / FLOPs, at most 1.25 |", "| --- | ---: |"),
+        "| a | 1.25 (1.00 to 2.00) |",
+        "| b | 1.26 **missed** |",
+        *("", "- a note", "- Measured with torch 9, code of 0e."),
+    ]
+    slow = Part("Text", {"ratio": {"context-nmt / subword-nmt": 2.99}}, ["a note"]).to_dict(MACHINE | {"commit": "1a"})
+    assert section("Text", {"here": one, "there": slow})[14:18] == [
+        *("| ratio | here | there | target |", "| --- | ---: | ---: | ---: |"),
+        "| context-nmt / subword-nmt | 3.00 (2.00 to 4.00) | 2.99 **missed** | at least 3 |",
+        "| others | 1.50 (1.00 to 2.00) | – |  |",  # noqa: RUF001
+    ]
+    assert section("Text", {"here": one, "there": slow})[-3:] == [
+        "- a note",
+        "- here: Measured with torch 9, code of 0e.",
+        "- there: Measured with torch 9, code of 1a.",
+    ]
+
+
 def test_parts_take_the_place_of_earlier_ones_and_the_others_stay(tmp_path):
-    slow, fast = Measured("lines", [1.0]), Measured("lines", [2.0])
-    earlier, later = (MACHINE | {"commit": commit} for commit in ("0e", "1a"))
-    parts = [Part("One", {"a": slow}), Part("Two", {"b": slow}), Part("By hand", notes=["seen"])]
-    report.keep_all(earlier, parts, tmp_path)
-    report.keep(earlier | {"memory_gb": 64}, Part("Two", {"b": fast}), tmp_path)
-    report.keep(earlier, Part("Four", {"b": fast}), tmp_path)
-
-    def kept():
-        (path,) = (tmp_path / "results").iterdir()
-        medians = [[one["median"] for one in part["contenders"].values()] for part in read_json(path)["parts"]]
-        return medians, [part["notes"] for part in read_json(path)["parts"]]
-
-    medians, (one, two, by_hand, four) = kept()
-    assert medians == [[1], [2], [], [2]]
-    assert (one, by_hand, four) == ([], ["seen"], [])
-    assert "64 GB" in two[-1]
-    for _ in range(2):
-        report.keep_all(later, [Part("One", {"a": fast})], tmp_path)
-    medians, (one, _, (seen, apart), _) = kept()
-    assert (medians[0], one, seen) == ([2], [], "seen")
-    assert "0e" in apart
-    page = read_lines(tmp_path / "README.md")
-    assert any("1a" in line for line in page if line.startswith("1. "))
-    assert any("64 GB" in line for line in page if not line.startswith("1. "))
+    later = MACHINE | {"commit": "1a"}
+    for part, here in (
+        (Part("One", {"t": {"a": 1}}), MACHINE),
+        (Part("By hand", notes=["seen"]), MACHINE),
+        (Part("One", {"t": {"b": 2}}), later),
+    ):
+        report.keep(part, here, tmp_path)
+    (path,) = (tmp_path / "results").iterdir()
+    parts = read_json(path)
+    assert {title: (one["tables"], one["machine"]) for title, one in parts.items()} == {
+        "One": ({"t": {"b": 2}}, later),
+        "By hand": ({}, MACHINE),
+    }
+    assert list(parts) == ["One", "By hand"]
+    part = Part("One", {"t": {"c": 3}, "u": {"d": 4}})
+    assert report.with_earlier(part, later, tmp_path).tables == {"t": {"b": 2, "c": 3}, "u": {"d": 4}}
+    assert report.with_earlier(Part("One"), later, tmp_path).tables == {"t": {"b": 2}}
+    assert report.with_earlier(part, MACHINE, tmp_path) == part
+    page = (tmp_path / "README.md").read_text()
+    assert "\n1. P(R) CPU @ 2.80GHz (family/model 1/2), 2 cores, 8 GB, L, with avx2.\n" in page
+    assert page.index("## One") < page.index("code of 1a") < page.index("## By hand") < page.index("code of 0e")
 
 
 def test_processes_that_measure_text_load_no_torch():
@@ -131,8 +154,9 @@ def test_machines_that_differ_in_what_figures_depend_on_have_files_of_their_own(
     changes = ({}, {"cores": 4}, {"family_and_model": "1/3"}, {"instructions": ["avx2", "fma"]}, {"processor": "R"})
     names = [machine.file_name(MACHINE | change) for change in changes]
     assert len(set(names)) == len(names)
-    assert machine.file_name(MACHINE | {"memory_gb": 64, "torch": "9"}) == names[0] == "p-1-2-avx2-2-cores"
-    assert machine.file_name(machine.describe(packages=()))
+    assert machine.file_name(MACHINE | {"memory_gb": 64, "torch": "8"}) == names[0] == "p-1-2-avx2-2-cores"
+    assert machine.file_name(MACHINE | {"gpu": "NVIDIA H200"}) == "nvidia-h200"
+    assert machine.file_name(machine.describe())
 
 
 def test_the_page_is_what_the_committed_figures_give(tmp_path):
@@ -143,17 +167,30 @@ def test_the_page_is_what_the_committed_figures_give(tmp_path):
 
 def test_every_target_is_of_a_ratio_that_is_measured():
     found = [read_json(path) for path in (report.FOLDER / "results").glob("*.json")]
-    ratios = [one for values in found for part in values["parts"] for one in part["ratios"]]
-    assert set(WANTED) <= {f"{one['of']} / {one['to']}" for one in ratios}
+    tables = [table for parts in found for part in parts.values() for table in part["tables"].items()]
+    assert set(AT_LEAST) <= {row for _, rows in tables for row in rows}
+    assert set(AT_MOST) <= {title for title, _ in tables}
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A function that makes a tiny experiment that of the benchmarks, with these variants."""
+
+    def make(**variants):
+        experiment = make_experiment(tmp_path, variants=variants)
+        monkeypatch.setattr(setting, "EXPERIMENT", experiment)
+        monkeypatch.setattr(setting, "prepared", lambda: None)
+        return experiment
+
+    return make
 
 
 HAN = (Filling(mechanism="hierarchical_attention", settings={"sentences": 2}),)
 
 
-def test_in_documents_all_models_predict_the_same_sentences(tmp_path, monkeypatch):
+def test_in_documents_all_models_predict_the_same_sentences(tiny):
     """And one that looks back sees those before: the first batch is cut off in the middle of a document."""
-    corpus = BinarizedCorpus(make_experiment(tmp_path).binarized)
-    monkeypatch.setattr(models, "corpus", lambda: corpus)
+    tiny(transformer={})
     slots = {"encoder_output": HAN, "decoder_output": HAN}
     plain, looking = (models.batches_in_documents(small_model(given), 100, 5) for given in ({}, slots))
     assert [batch.tokens for batch in plain] == [batch.tokens for batch in looking]
@@ -175,60 +212,98 @@ def test_what_looks_at_previous_sentences_has_room():
     assert max(model.reach for model in built if isinstance(model, DocumentModel)) == models.REACH
 
 
-def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_documents(tmp_path, monkeypatch):
+def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_documents(tiny, monkeypatch):
     joint = {slot: {"mechanism": "hierarchical_attention"} for slot in ("encoder_output", "decoder_output")}
-    experiment = make_experiment(tmp_path, variants={"transformer": {}, "joint": {"slots": joint}})
-    corpus = BinarizedCorpus(experiment.binarized)
-    for module, name, value in (
-        (variants, "EXPERIMENT", experiment),
-        (models, "EXPERIMENT", experiment),
-        (variants, "corpus", lambda: corpus),
-        (variants, "prepared", lambda: None),
-    ):
-        monkeypatch.setattr(module, name, value)
-    speeds = {"transformer": 100.0, "joint": 20.0, variants.IN_DOCUMENTS: 40.0}
-    asked = []
-
-    def measured(names, turns):
-        asked.extend(names)
-        return {work: {name: Measured(unit, [speeds[name]]) for name in names} for work, unit in variants.UNITS.items()}
-
-    monkeypatch.setattr(variants, "_measured", measured)
-    part = variants.variants(1)
-    assert sorted(asked) == sorted(speeds)
-    assert {name: one["training"]["median"] for name, one in part.variants.items()} == {"transformer": 1, "joint": 0.5}
-    assert part.variants["joint"]["flops"] > 1
-    assert part.variants["joint"]["decoding"]["rounds"] == [0.5]
-    assert "in documents, 40 target tokens/s and 40.0 sentences/s" in part.notes[-1]
-
-
-@pytest.mark.parametrize("fast", [True, False])
-def test_bf16_takes_part_where_it_is_fast(tmp_path, monkeypatch, fast):
-    experiment = make_experiment(tmp_path, variants={"transformer": {}})
-    corpus, asked = BinarizedCorpus(experiment.binarized), []
+    masked = {"kind": "masked", "positions": "learned", "maximum_positions": 512, "norm": "post"}
+    tiny(transformer={}, joint={"slots": joint}, masked={"model": masked}, small={"model": {"width": 16}})
+    speeds = {"transformer": 100.0, "joint": 20.0, "masked": 50.0, variants.IN_DOCUMENTS: 40.0}
+    counts = {}
 
     def measured(_, contenders, rounds):
-        asked.extend(one.name for one in contenders)
-        return {one.name: Measured(one.unit, [1.0] * rounds, output=0.0) for one in contenders}
+        for one in contenders:
+            with one.prepare(*one.arguments) as work:
+                counts[one.name] = [work()[0] for _ in range(2)]
+        assert rounds == 3 * len(counts) / len(contenders)
+        return {one.name: Measured(one.unit, [speeds[one.name.rpartition(", ")[0]]]) for one in contenders}
 
+    monkeypatch.setattr(variants, "measure", measured)
+    part = variants.variants(1)
+    assert {name.rpartition(", ")[0] for name in counts} == set(speeds)
+    assert {name: one["median"] for name, one in part.tables["speed of training"].items()} == {
+        "transformer": 1,
+        "joint": 0.5,
+        "masked": 0.5,
+    }
+    assert part.tables["speed of decoding"]["joint"]["rounds"] == [0.5]
+    costs = dict(zip(["joint", "masked", "transformer"], part.tables["time / FLOPs"].items(), strict=True))
+    assert costs["transformer"] == (
+        "transformer (FLOPs: 1.000)",
+        {"median": 1, "minimum": 1, "maximum": 1, "rounds": [1]},
+    )
+    title, cost = costs["joint"]
+    assert cost["median"] == pytest.approx(2 / float(title.removesuffix(")").rpartition(" ")[2]), rel=1e-3)
+    assert cost["median"] < 2  # it has more FLOPs
+    assert "in documents, 40.0 target tokens/s and 40.0 sentences/s" in part.notes[-1]
+    assert counts["masked, decoding"] == [20, 20]
+    assert counts["transformer, decoding"] == counts["joint, decoding"] == [40, 40]  # as many as there are
+
+
+def one_round(amounts):
+    """A `measure` that has one round in this process and notes the amounts of work."""
+
+    def measured(_, contenders, rounds):
+        found = {}
+        for one in contenders:
+            with one.prepare(*one.arguments) as work:
+                amounts[one.name], output = work()
+            found[one.name] = Measured(one.unit, [1.0] * rounds, output=output)
+        return found
+
+    return measured
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("fast", [True, False])
+def test_bf16_takes_part_where_it_is_fast(tiny, tmp_path, monkeypatch, fast):
+    tiny(transformer={})
+    asked = {}
     for module in (training, decoding):
-        monkeypatch.setattr(module, "measure", measured)
-        monkeypatch.setattr(module, "corpus", lambda: corpus)
         monkeypatch.setattr(module, "has_fast_bf16", lambda _: fast)
-    monkeypatch.setattr(training, "prepared", lambda: None)
+    for name, kind in {"PEAK": "float32", "PEAK_BF16": "bfloat16"}.items():
+        monkeypatch.setattr(training, name, machine.products(kind, "cpu", 8, 2))
+    monkeypatch.setattr(training, "UPDATES", 2)
+    monkeypatch.setattr(training, "WARM_UP", 1)
+    monkeypatch.setattr(training, "measure", one_round(asked))
+    monkeypatch.setattr(decoding, "measure", made_up(asked))
     monkeypatch.setattr(decoding, "trained", lambda: tmp_path)
-    monkeypatch.setattr(decoding, "_references", list)
-    monkeypatch.setattr(decoding, "_agreement", lambda measured, names, beam: "")
-    monkeypatch.setattr(models, "EXPERIMENT", experiment)
+    monkeypatch.setattr(decoding, "_references", lambda: ["a b", "c"])
     parts = [training.training(1), decoding.decoding(1)]
     assert any("bf" in name for name in asked) is fast
-    assert any("bf" in one["of"] for part in parts for one in part.ratios) is fast
-    assert {("context-nmt", TORCH), ("context-nmt", PEAK)} <= {(one["of"], one["to"]) for one in parts[0].ratios}
+    ratios = [row for part in parts for row in part.tables["ratio"]]
+    assert any("bf16" in row for row in ratios) is fast
+    assert {f"context-nmt / {TORCH}", f"context-nmt / {PEAK}"} <= set(ratios)
+    assert asked["context-nmt"] == asked[TORCH] > 100
+    flops = models.described("transformer")["flops_per_target_token"]
+    assert parts[0].tables["ratio"][f"context-nmt / {PEAK}"]["median"] == float(f"{flops / 1e9:.4g}")
+    assert "of context-nmt 0.00, 1.5 units, 50.0% of the lines identical" in parts[1].notes[2]
+
+
+def made_up(amounts):
+    """A `measure` whose first contender writes other lines."""
+
+    def measured(_, contenders, rounds):
+        amounts.update(dict.fromkeys(one.name for one in contenders))
+        lines = {one.name: ["x y", "z" if "CTranslate2" in one.name else "y"] for one in contenders}
+        return {one.name: Measured(one.unit, [1.0] * rounds, output=lines[one.name]) for one in contenders}
+
+    return measured
 
 
 def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():
     settings = Experiment(ROOT / "benchmarks").settings
-    plans = {name: plan(settings, name).training.model for name in settings.variants if name != "small"}
+    plans = {name: plan(settings, name).training.model for name in settings.variants}
+    assert plans.pop("small").model.width == 64
+    assert plans.pop("transformer_base").model.width == 512
     bases = {"autoregressive": plans.pop("transformer"), "masked": plans.pop("cmlm")}
     sizes = ("width", "feed_forward_width", "heads", "encoder_layers", "decoder_layers", "dropout")
     assert len({tuple(getattr(base.model, size) for size in sizes) for base in bases.values()}) == 1
@@ -247,84 +322,51 @@ def test_every_translation_of_an_untrained_model_has_about_the_same_length(kind)
     model.output.register_forward_hook(never_end)
     if kind:
         of_one_length(model)
-    found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH, device=torch.device("cpu"))
+    found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH)
     lengths = {len(one.tokens) for hypotheses in found for one in hypotheses}
     assert max(abs(length - LENGTH) for length in lengths) <= (2 if kind else 0)
     assert not kind or model.train().encode_with_length(torch.tensor([[4, END]]))[1].requires_grad  # learned as ever
 
 
-@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* found in sys.modules")
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        ("benchmarks", "--rounds"),  # imports all parts
+        ("benchmarks", "--rounds"),
         ("benchmarks.text", "--rounds"),
         ("benchmarks.variants", "--rounds"),
         ("benchmarks.growth", "--pairs"),
-        ("benchmarks.gpu", "--seconds"),
+        ("benchmarks.gpu", "--compile"),
     ],
 )
-def test_the_command_lines_start(command, option):
-    given = [sys.executable, "-m", command, "--help"]
-    done = subprocess.run(given, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert f"python -m {command} " in done.stdout
-    assert option in done.stdout
+def test_the_command_lines_start(command, option, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [command, "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_module(command, run_name="__main__")
+    printed = capsys.readouterr().out
+    assert f"python -m {command} " in printed
+    assert option in printed
 
 
-def test_the_gpu_benchmark_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    """On the CPU with --tiny, since there it measures nothing but shows that it runs."""
-    folder = make_experiment(tmp_path, training={"maximum_updates": 12, "validate_every": 4}).folder
-    update, numbers = Updater.update, []
-
-    def watched(self, number, batches):
-        if number == 9 and number not in numbers:
-            os.kill(os.getpid(), signal.SIGTERM)  # the time is over
-        numbers.append(number)
-        return update(self, number, batches)
-
-    monkeypatch.setattr(Updater, "update", watched)
-    gpu.main("cpu", folder)
-    first = read_json(folder / "gpu.json")
-    assert not first["minutes"]["finished"]
-    assert first["minutes"]["last_validation"]["update"] == "8"
-    numbers.clear()
-    gpu.main("cpu", folder)
-    second = read_json(folder / "gpu.json")
-    assert numbers == [10, 11, 12]
-    assert second["minutes"]["finished"]
-    assert second["minutes"]["seconds"] > first["minutes"]["seconds"]
-    for part, figure in {"peak": "tflops", "training": "share_of_peak", "decoding": "sentences_per_second"}.items():
-        assert second[part] == first[part]
-        assert first[part][figure] > 0
-
-
-def test_a_training_of_five_minutes_is_stopped_and_a_new_one_continues_none(tmp_path, monkeypatch):
-    experiment = make_experiment(tmp_path, training={"maximum_updates": 1_000_000})
-    setting, update, numbers = (
-        gpu.Setting(experiment, torch.device("cpu"), tiny=True, compiled=False),
-        Updater.update,
-        [],
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_gpu_benchmark_runs_on_the_cpu_with_tiny(tiny, monkeypatch, capsys, compiled):
+    tiny(transformer={}, small={"model": {"width": 16}})
+    amounts, compilations = {}, []
+    monkeypatch.setattr(gpu, "measure", one_round(amounts))
+    monkeypatch.setattr(Objective, "compile_parts", lambda one: compilations.append(one))
+    precision = resolved("auto", torch.device("cpu"))
+    peak, trained, search = (
+        f"matrix product, {gpu.TYPES[precision]}",
+        f"training, {precision}{', torch.compile' if compiled else ''}",
+        f"beam 5, {precision}",
     )
-
-    def watched(self, number, batches):
-        numbers.append(number)
-        return update(self, number, batches)
-
-    monkeypatch.setattr(Updater, "update", watched)
-    for _ in range(2):
-        assert not gpu.minutes(setting, spent=0.0, limit=0.0)["finished"]
-    assert numbers.count(1) == 2
-    assert not experiment.curve(RUN).exists()
-
-    def fail(*_, **__):
-        raise UserError("no text")
-
-    threads = threading.active_count()
-    monkeypatch.setattr(gpu, "train_run", fail)
-    with pytest.raises(UserError, match="no text"):
-        gpu.minutes(setting, spent=0.0, limit=300.0)
-    assert threading.active_count() == threads  # it is not killed later
+    gpu.main("cpu", rounds=1, tiny=True, compile=compiled)
+    assert amounts[peak] == 2 * 2 * 64**3 / 1e9
+    assert list(amounts) == [peak, trained, *([] if compiled else [search])]
+    assert amounts.get(search, 8) == 8
+    assert len(compilations) == compiled
+    printed = capsys.readouterr().out
+    assert f"| {trained} / {peak} | " in printed
 
 
 def test_without_a_gpu_the_gpu_benchmark_says_so():

@@ -8,7 +8,7 @@ from small_models import WIDTH
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import cache_memory as mechanism
-from context_nmt.transformer.sentence_context import SentenceContext, SourceStates, TargetStates
+from context_nmt.transformer.sentence_context import SentenceContext
 
 
 @given(st.lists(st.integers(-1, 6), min_size=1, max_size=30), st.integers(1, 7))
@@ -35,12 +35,8 @@ def test_it_is_what_the_equations_say():
     words = inputs >= 4
     before, crossed = (torch.randn(1, 2, 4, WIDTH, dtype=torch.float64) for _ in range(2))
     own, states = (torch.randn(1, 3, WIDTH, dtype=torch.float64) for _ in range(2))
-    nothing = SourceStates(states=before, words=words)
-    context = SentenceContext(
-        source=nothing,
-        target=TargetStates(inputs=inputs, words=words, states=before, crossed=crossed),
-        own_crossed=own,
-    )
+    known = {"inputs": inputs, "target_words": words, "target": before, "crossed": crossed}
+    context = SentenceContext(before=known, own_crossed=own)
     # the words 5 6 | 5 7 8 were produced one position before they were read: the last two are 7 and 8
     keys, values = (torch.stack([of[0, 1, 1], of[0, 1, 2]]) for of in (crossed, before))
     for position in range(3):

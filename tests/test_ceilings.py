@@ -13,9 +13,9 @@ import yaml
 from test_text_chain import EVERYTHING
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
-from context_nmt.corpus.hypotheses import read_hypotheses
+from context_nmt.corpus.hypotheses import read_hypotheses, write_hypotheses
 from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.corpus.text_chain import TextChain, write_tokens
+from context_nmt.corpus.text_chain import TextChain
 from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.measures.ceilings import DOUBTFUL
@@ -78,11 +78,11 @@ def perfect(experiment, units):
     copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
     binarized = BinarizedCorpus(experiment.binarized)
     references = map(binarized.target_vocabulary.text, binarized.parallel("test")[1])
-    write_lines(folder / "decoded/test.subwords.txt", references)
-    write_tokens(folder / "text", experiment.binarized, folder / "decoded", experiment.hypotheses("perfect-1"))
+    chain = TextChain(folder / "text")
+    write_hypotheses(experiment.hypotheses("perfect-1"), {"test": chain.target_tokens(references)})
     tokens = read_hypotheses(experiment.hypotheses("perfect-1"), "test")
     scores = {row.measure.metric: row for row in score_rows(experiment, "perfect-1")}
-    return scores, list(TextChain(folder / "text").target_text(tokens))
+    return scores, list(chain.target_text(tokens))
 
 
 def chain_of(name, chain):

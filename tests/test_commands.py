@@ -45,14 +45,6 @@ def call(monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("folder", [".", "..", "metrics"])
-def test_one_experiment_is_checked_from_any_folder(call, monkeypatch, folder):
-    experiment = ROOT / "experiments/miniature-documents"
-    monkeypatch.chdir(experiment / folder)
-    for given in (str(experiment), os.path.relpath(experiment)):
-        assert call("check", "--only", given) == (0, f"{given} checked\n", "")
-
-
 def test_the_console_script_is_this_one():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert EntryPoint("context-nmt", scripts["context-nmt"], "console_scripts").load() is main
@@ -89,7 +81,6 @@ def test_help_says_what_is_read_and_written_and_has_an_example_that_parses(call,
         (("corpus", "describe", "nowhere"), 1, "error: nowhere"),
         (("new", "../x"), 1, "error: NAME is '../x'"),
         (("check", "nowhere"), 1, "error: nowhere is no project"),
-        (("check", "--only", "nowhere"), 1, "error: nowhere: no experiment"),
     ],
 )
 def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
@@ -100,9 +91,7 @@ def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):
     assert status == 2 or errors.startswith("error: ")
 
 
-@pytest.mark.parametrize(
-    "arguments", [("repro", ""), ("cancel", ""), ("check", "--only", ""), ("corpus", "describe", ".", "--json=")]
-)
+@pytest.mark.parametrize("arguments", [("repro", ""), ("cancel", ""), ("corpus", "describe", ".", "--json=")])
 def test_an_argument_that_is_empty_is_not_the_current_folder(call, tmp_path, monkeypatch, reproduced, arguments):
     (tmp_path / "params.yaml").touch()
     monkeypatch.chdir(tmp_path)
@@ -202,7 +191,6 @@ OVER_INPUT = [
     "compare --system test.en --baseline other --reference test.zh --output other",
     "corpus describe . --json test.en",
     "corpus status --json data/params.yaml",
-    "corpus sample . --documents 1 --output test.en",
 ]
 
 

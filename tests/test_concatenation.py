@@ -10,7 +10,6 @@ from tiny_training import make_experiment, save_run
 from context_nmt.corpus.batching import BREAK, sentences_before
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.decoding_run import paragraphs
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
@@ -20,11 +19,9 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
 
-CPU = torch.device("cpu")
 KINDS = {name: {"kind": "concatenation", **kind} for name, kind in CONCATENATION.items()}
 SIZES = {"source_vocabulary": 50, "target_vocabulary": 50}
 SETTINGS = DecodingSettings(beam=3, n_best=2, maximum_length_ratio=1.0, maximum_length_offset=3)
@@ -45,18 +42,6 @@ def by_hand(sentences):
     """Ids of joined sentences."""
     ids = [unit for sentence in sentences for unit in [BREAK, *sentence.tolist()]]
     return np.array(ids[1:], dtype=np.int64)
-
-
-def test_without_documents_it_is_the_transformer():
-    plain, nothing = small_model(), small_model(**KINDS["2-to-1"])
-    assert {name: values.tolist() for name, values in plain.named_parameters()} == {
-        name: values.tolist() for name, values in nothing.named_parameters()
-    }
-    found = [
-        (translate_ids(one, texts(1), SETTINGS, device=CPU), score_pairs(one, texts(1), texts(2), device=CPU))
-        for one in (plain, nothing)
-    ]
-    assert found[0] == found[1]
 
 
 def slow_search(model, source, longest, forbidden):
@@ -83,7 +68,7 @@ def test_what_follows_the_expected_breaks_is_kept(kind):
     model, settings = small_model(**KINDS[kind]), DecodingSettings(beam=1, maximum_length_offset=6)
     sentences = [sentence for seed in range(1, 5) for sentence in texts(seed)]
     documents = [range(start, min(start + 4, len(sentences))) for start in range(0, len(sentences), 4)]
-    found = translate_ids(model, sentences, settings, documents=documents, device=CPU)
+    found = translate_ids(model, sentences, settings, documents=documents)
     seen = set()
     for number, before in enumerate(sentences_before(documents, len(sentences)).tolist()):
         source, again = (
@@ -105,7 +90,7 @@ def test_what_follows_the_expected_breaks_is_kept(kind):
 def test_a_score_is_that_of_the_last_sentence_alone(model):
     sources, targets = texts(1), texts(2)
     contexts = [[(sources[m], targets[m]) for m in window(n, 9)[:-1]] for n in range(13)]
-    found = score_pairs(model, sources, targets, contexts=contexts, device=CPU)
+    found = score_pairs(model, sources, targets, contexts=contexts)
     for number, score in enumerate(found):
         source = by_hand([sources[m] for m in window(number, model.previous_sources)])
         target = by_hand([targets[m] for m in window(number, model.previous_targets)])
@@ -114,9 +99,7 @@ def test_a_score_is_that_of_the_last_sentence_alone(model):
         own = range(len(target) - len(targets[number]), len(units))
         expected = sum(float(model.output(states[0, place]).log_softmax(-1)[units[place]]) for place in own)
         assert score == pytest.approx(expected, abs=1e-10)
-    longer = score_pairs(
-        model, sources, targets, contexts=[[(texts(3)[0], texts(3)[1])] * 3 + of for of in contexts], device=CPU
-    )
+    longer = score_pairs(model, sources, targets, contexts=[[(texts(3)[0], texts(3)[1])] * 3 + of for of in contexts])
     equal = [one == pytest.approx(two, abs=1e-10) for one, two in zip(found, longer, strict=True)]
     assert equal == [before >= model.previous_sources for before in BEFORE]
 
@@ -124,12 +107,12 @@ def test_a_score_is_that_of_the_last_sentence_alone(model):
 def test_what_is_longer_than_learned_positions_is_named():
     model = small_model(**KINDS["3-to-3"])
     long = [*texts(2)[:5], np.full(18, 5), *texts(2)[6:]]
-    translate_ids(model, long, SETTINGS, device=CPU)
+    translate_ids(model, long, SETTINGS)
     with pytest.raises(UserError, match=r"model\.maximum_positions 24"):
-        translate_ids(model, long, SETTINGS, documents=[range(13)], device=CPU)
+        translate_ids(model, long, SETTINGS, documents=[range(13)])
     contexts = [[(long[5], long[5])] if n == 3 else [] for n in range(13)]
     with pytest.raises(UserError, match=r"the source of pair 4 has .* units"):
-        score_pairs(model, [np.full(6, 4)] * 13, texts(1), contexts=contexts, device=CPU)
+        score_pairs(model, [np.full(6, 4)] * 13, texts(1), contexts=contexts)
 
 
 @pytest.fixture(scope="module")
@@ -195,13 +178,6 @@ def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more
     assert described["2-to-1"]["kind"] == "concatenation"
 
 
-def test_a_measured_speed_is_that_of_the_same_number_of_joined_sentences():
-    models = {name: describe(small_plan(**kind), **SIZES) for name, kind in KINDS.items()}
-    measured = architecture(models["2-to-1"]) | {"training": {"median": 0.5}}
-    speeds = Speeds(hardware="", size="", variants={"measured": measured})
-    assert {name for name, model in models.items() if speeds.ratio(model, "training")} == {"2-to-1"}
-
-
 def test_in_analyses_a_sentence_is_alone(corpus):
     slots = {"encoder_self_attention": (Filling(mechanism="context_aware_self_attention"),) * 2}
     model = small_model(slots, vocabulary=len(corpus.source_vocabulary), **KINDS["2-to-1"]).float()
@@ -210,13 +186,3 @@ def test_in_analyses_a_sentence_is_alone(corpus):
     lengths = corpus.side("valid", "xx").lengths
     for batch in recorded(analysed, ["encoder.final_norm"]):
         assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()
-
-
-def test_empty_lines_separate_documents():
-    """As in a text that a user gives."""
-    model = small_model(**KINDS["2-to-1"])
-    sentences = [*texts(1)[:3], np.array([], dtype=np.int64), *texts(1)[3:6]]
-    found = translate_ids(model, sentences, SETTINGS, documents=paragraphs(sentences), device=CPU)
-    for part in (slice(3), slice(4, 7)):
-        alone = translate_ids(model, sentences[part], SETTINGS, documents=[range(3)], device=CPU)
-        assert [one[0].tokens for one in found[part]] == [one[0].tokens for one in alone]

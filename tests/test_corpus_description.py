@@ -7,7 +7,7 @@ import pytest
 from measured import assert_golden
 
 from context_nmt.__main__ import main
-from context_nmt.corpus.samples import draw_sample, mark_tokens, write_sample
+from context_nmt.corpus.samples import mark_tokens, sampled
 from context_nmt.files import UserError
 from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
@@ -108,6 +108,9 @@ def test_a_bin_of_lengths_ends_with_five_tokens(corpus):
         ("(S (CC But) (NP (PRP it)) (VP (VBD ran)))", set()),
         ("(S (NP (NN man) (CC and) (NN dog)) (VP (VBD ran)))", {"coordinated_phrases"}),
         ("(SQ (VBD Was) (RB n't) (NP (PRP it)))", {"questions", "negations"}),
+        ("(VP (VBD sold) (SBAR (IN as) (S (NP (PRP he)) (VP (VBD left)))))", {"subordinate_clauses"}),
+        ("(NP (NP (NN man)) (SBAR (WHNP (WP who)) (S (VP (MD can) (VP (VB go))))))", {"relative_clauses", "modals"}),
+        ("(S (S (VP (VBD ran))) (, ,) (CC but) (S (VP (VBD hid))))", {"coordinated_clauses"}),
         ("(SINV (`` x) (S (VP (VBD ran))) ('' y) (VP (VBD said)))", {"direct_speech"}),
     ],
 )
@@ -153,60 +156,28 @@ def test_text_alone_is_described_as_far_as_it_goes(tmp_path, capsys):
         ("test.bound.de", ["Ja."], "test.bound.de has 1 lines, its reference has 3"),
         ("pronouns.en-de.jsonl", ["{}"], "pronouns.en-de.jsonl: line 1 has no list under 'categories'"),
         ("probing/past_present.txt", ["tr\tPAST"], "past_present.txt: line 1 has 2 fields"),
+        ("none/train.en", ["Yes."], "none: no parallel text"),
+        ("other/train.en", ["Yes."], "none: no such folder"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(corpus, name, lines, message):
     write(corpus / name, lines)
     with pytest.raises(UserError, match=message):
-        describe_corpus(corpus)
+        describe_corpus(corpus / "none" if message.startswith("none") else corpus)
 
 
-def test_a_folder_without_parallel_text_is_refused(tmp_path):
-    with pytest.raises(UserError, match="no such folder"):
-        describe_corpus(tmp_path / "none")
-    write(tmp_path / "train.en", ["Yes."])
-    with pytest.raises(UserError, match=r"no parallel text"):
-        describe_corpus(tmp_path)
-
-
-def test_a_sample_marks_pronouns_and_ambiguous_words(corpus):
-    sample = draw_sample(corpus, split="test", documents=1, seed=1)
-    (document,) = sample.documents
-    assert (document.number, list(sample.languages)) == (0, ["en", "de"])
-    assert [list(sides) for sides in document.sentences] == [
-        [ENGLISH[0], GERMAN[0]],
-        ["It[1] was sold because it[2] was old.", "Er[1] wurde verkauft, weil er[2] alt war."],
-        ["He saw the bank[1] that burned, and he can leave.", GERMAN[2].replace("Bank", "Bank[1]")],
-    ]
-    assert document.remarks == [
-        "1[1] It / Er < table / Tisch (1 back)",
-        "1[2] it / er < It / Er (0 back) < table / Tisch (1 back)",
-        "2[1] bank / Bank: bank_money, en ambiguous, cue previous (sold / verkauft); not: Er sah das Ufer.",
-    ]
+def test_a_sample_marks_pronouns_and_ambiguous_words(corpus, tmp_path):
+    for language in ("de", "cs"):
+        write(tmp_path / f"plain/dev.{language}", ["Eins | zwei.", "Drei."])  # without documents, each sentence is one
+    lines = [*sampled(corpus, split="test", documents=1, seed=1)]
+    lines += sampled(tmp_path / "plain", split="dev", documents=2, seed=1)
+    assert_golden("".join(f"{line}\n" for line in lines), "corpus_sample.md")
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
-    def drawn(seed):
-        (document,) = draw_sample(corpus, split="train", documents=1, seed=seed).documents
-        return document.number
-
-    assert {drawn(seed) for seed in range(9)} == {0, 1}
-    assert drawn(3) == drawn(3)
-
-
-def test_without_documents_each_sentence_is_one(tmp_path):
-    for language in ("de", "cs"):
-        write(tmp_path / f"dev.{language}", ["Eins | zwei.", "Drei."])
-    sample = draw_sample(tmp_path, split="dev", documents=2, seed=1)
-    write_sample(sample, tmp_path / "sample.md")
-    documents = (
-        f"\n## Document {number}\n\n|  | cs | de |\n| ---: | --- | --- |\n| 0 | {line} | {line} |\n"
-        for number, line in enumerate((r"Eins \| zwei.", "Drei."))
-    )
-    title = f"# {tmp_path.name}, dev: 2 of 2 documents, seed 1\n"
-    assert (tmp_path / "sample.md").read_text(encoding="utf-8") == title + "".join(documents)
-    with pytest.raises(UserError, match=r"--output is .*sample\.txt; its name must end in \.md"):
-        write_sample(sample, tmp_path / "sample.txt")
+    drawn = [[*sampled(corpus, split="train", documents=1, seed=seed)][2] for seed in (*range(9), *range(9))]
+    assert set(drawn) == {"## Document 0", "## Document 1"}
+    assert drawn[:9] == drawn[9:]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +190,7 @@ def test_without_documents_each_sentence_is_one(tmp_path):
 )
 def test_what_cannot_be_sampled_is_refused(corpus, options, message):
     with pytest.raises(UserError, match=message):
-        draw_sample(corpus, **{"split": "test", "documents": 1, "seed": 1} | options)
+        next(sampled(corpus, **{"split": "test", "documents": 1, "seed": 1} | options))
 
 
 def test_a_token_that_the_text_spells_otherwise_is_passed_over():

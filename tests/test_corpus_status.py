@@ -9,9 +9,8 @@ from measured import assert_golden
 from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile
 from context_nmt.corpus.fetching import downloaded
-from context_nmt.corpus.status import find_corpora, print_status
+from context_nmt.corpus.status import find_corpora
 from context_nmt.files import UserError, read_json, read_yaml
-from context_nmt.report.papers.published import read_papers
 
 FILE = {"url": "http://127.0.0.1:9/a.en", "sha256": None, "to": "train.en"}
 TEXT = {"format": "text", "licence": "free", "homepage": "none"}
@@ -19,16 +18,11 @@ KNOWN = FILE | {"url": "http://127.0.0.1:9/b.en", "to": "dev.en", "bytes": 1_234
 CATALOGUE = {
     "generated": {"tiny": {}},
     "corpora": {
-        "away": TEXT | {"files": [FILE, KNOWN], "papers": ["dual_contextual"]},
+        "away": TEXT | {"files": [FILE, KNOWN]},
         "here": TEXT | {"files": [FILE]},
         "inside": TEXT | {"files": [FILE]},
         "unknown": TEXT | {"files": [FILE]},
-        "licensed": TEXT
-        | {
-            "licence": "ask, or see the homepage",
-            "papers": ["lexical_shortcuts", "dual_contextual"],
-            "files": [FILE | {"by_hand": "Sign the form,\nand wait."}, KNOWN],
-        },
+        "licensed": TEXT | {"licence": "ask", "files": [FILE | {"by_hand": "Sign the form,\nand wait."}, KNOWN]},
     },
 }
 
@@ -72,52 +66,25 @@ def test_a_corpus_is_here_or_can_be_had_somewhere(project, monkeypatch):
     assert {one["from"] for name, one in found(project).items() if name != "tiny"} == {"mirror"}
 
 
-def test_each_paper_has_its_corpora_with_sizes_licences_and_the_steps_for_a_person(project, monkeypatch, capsys):
+def test_the_command_says_where_corpora_are_sizes_licences_and_for_one_the_steps_for_a_person(project, capsys):
     (project / "data/.downloads").mkdir()
     (project / "data/.downloads/abc-b.en").write_bytes(b"b" * 3_000_000)
-    monkeypatch.setenv("COLUMNS", "80")
-    status()
-    printed = [capsys.readouterr().out]
-    for _ in range(2):
-        status("licensed")
-        printed.append(capsys.readouterr().out)
-        (project / "data/licensed").mkdir(exist_ok=True)
-        (project / "data/licensed/train.en").write_text("a\n")
-    monkeypatch.setenv("COLUMNS", "60")
-    steps = "Open the page of the archive and download it, and then unpack one file of it: tar -xzf archive.tgz"
-    files = [FILE | {"url": f"http://a/{name}.en", "by_hand": f"{steps} {name}.en"} for name in ("one", "two")]
-    catalogue = {
-        name: TEXT | {"homepage": "https://example.org/", "papers": [paper], "files": [file]}
-        for name, paper, file in (
-            ("first", "dual_contextual", files[0]),
-            ("second", "dual_contextual", files[1]),  # the same steps but for the command
-            ("third", "lexical_shortcuts", files[1]),
-        )
-    }
-    (project / "data/params.yaml").write_text(yaml.safe_dump({"corpora": catalogue}, sort_keys=False))
-    status()
-    printed.append(capsys.readouterr().out)
-    assert_golden("----\n".join(printed), "corpus-status.txt")
+    for name in (None, "licensed"):
+        status(name)
+    (project / "data/licensed").mkdir()
+    (project / "data/licensed/train.en").write_text("a\n")
+    status("licensed")
+    assert_golden(capsys.readouterr().out, "corpus-status.txt")
 
 
 def test_the_project_knows_the_corpora_of_all_papers(project):
     parameters = Path(__file__).parents[1] / "data/params.yaml"
-    corpora = find_corpora(parameters, mirror=None)
-    assert {paper for one in corpora.values() for paper in one["papers"]} == set(read_papers())
-    lists = (
-        read_yaml(path)["download"]
-        for path in parameters.parents[1].glob("experiments/*/params.yaml")
-        if not path.parent.name.startswith(("miniature", "multi30k", "small", "bcontrast", "iwslt14-de-en"))
-    )
-    assert {name for one in lists for name in one} == {name for name, one in corpora.items() if one["papers"]}
-    print_status(corpora, parameters, dict.fromkeys(read_papers(), "A paper"))
+    lists = (read_yaml(path)["download"] for path in parameters.parents[1].glob("experiments/*/params.yaml"))
+    without_text = {"contrapro", "contrawsd", "discourse_mt"}  # to copy into a corpus of one's own
+    assert find_corpora(parameters, mirror=None).keys() == without_text.union(*lists)
 
 
-def test_other_folders_names_and_papers_are_refused(project, monkeypatch):
-    odd = {"odd": TEXT | {"files": [FILE], "papers": ["dual"]}}
-    (project / "data/params.yaml").write_text(yaml.safe_dump(CATALOGUE | {"corpora": CATALOGUE["corpora"] | odd}))
-    with pytest.raises(UserError, match=r"params\.yaml: corpora\.odd: papers: no paper 'dual'; there are context_aw"):
-        status()
+def test_other_folders_and_names_are_refused(project, monkeypatch):
     with pytest.raises(UserError, match=r"no corpus 'toy'; there are tiny, .*licensed"):
         status("toy")
     monkeypatch.chdir(project / "data")

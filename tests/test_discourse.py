@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, RAW, REFERENCE, evaluate_all, make_experiment, write_contrastive
 from measured import add_flat, by_name, read_flat
-from shown import tables
+from shown import cells
 
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures import discourse
@@ -19,8 +19,8 @@ from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
 from context_nmt.measures.word_alignment import WordAligner
-from context_nmt.report.formats import write_page
-from context_nmt.report.pages import documents_page
+from context_nmt.report.analyses import analyses_page
+from context_nmt.report.formats import render
 from context_nmt.report.tables import DASH
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
@@ -55,10 +55,7 @@ def aligner():
 )
 def test_words_are_linked_to_their_translations(aligner, source, target, links):
     assert aligner.align(source, target) == links
-
-
-def test_empty_sentences_teach_an_aligner_nothing():
-    assert WordAligner(["", "a"], ["x", "b"]).align("a", "b") == [(0, 0)]
+    assert WordAligner(["", "a"], ["x", "b"]).align("a", "b") == [(0, 0)]  # empty sentences teach nothing
 
 
 @given(source=st.text(max_size=40), target=st.text(max_size=40))
@@ -132,18 +129,14 @@ def small_wordnet(request, tmp_path, monkeypatch):
         ("dog", "unknown", False),
     ],
 )
-def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related):
+def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, related, tmp_path, monkeypatch):
     scorer = Cohesion(ENGLISH, find_wordnet("en"))
     assert scorer.score([first, second], [range(2)])["score"] == (0.5 if related else 0)
     assert scorer.signature.startswith("repetition+wordnet-3.0|")
-
-
-@pytest.mark.usefixtures("small_wordnet")
-def test_wordnet_is_english_and_may_be_absent(tmp_path, monkeypatch):
     assert find_wordnet("de") is None
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setattr(discourse, "DEBIAN", tmp_path)
-    assert find_wordnet("en") is None
+    assert find_wordnet("en") is None  # it may be absent
 
 
 TOPICS = (["dog", "cat", "bird", "tail", "wing"], ["car", "road", "wheel", "engine", "driver"])
@@ -169,9 +162,6 @@ def test_coherence_is_the_mean_over_documents_of_the_means_over_their_pairs():
     assert coherence.score(sentences, [range(3), range(2, 4)])["score"] == pytest.approx((1 + across) / 2, abs=1e-4)
     assert coherence.score(sentences, [range(3), range(4, 7), range(1)])["score"] == 1  # no pair is known of the others
     assert coherence.score(sentences, [range(4, 7)]) is None
-
-
-def test_a_training_text_without_words_is_refused():
     with pytest.raises(UserError, match="toy-train has fewer than two content words"):
         Coherence(ENGLISH, "toy-train", ["dogs", "12", "the dog"], None)
 
@@ -244,7 +234,7 @@ def evaluated(tmp_path_factory):
 
 def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     experiment = Experiment(shutil.copytree(evaluated, tmp_path / "copy"))
-    back = {"within": 90, "distance_2": 50, "distance_10": 50, "distance_over_10": 40, "distance_1": 60}
+    back = {"within": 90, "distance_2": 50, "distance_over_3": 40, "distance_1": 60, "er": 1}
     for number, variant in enumerate(experiment.settings.variants):
         items = {f"pronouns_{name}": score + number for name, score in back.items()}
         items |= {f"items_{name}_text": 4 for name in back}
@@ -256,21 +246,24 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
             if (variant, seed) != ("again", 2):
                 add_flat(experiment.scores(f"{variant}-{seed}"), {"test": scores})
     results = read_results(experiment)
-    page = documents_page(results)
-    assert [section.title.split()[0] for section in page.sections] == ["test", "pronouns"]
-    (documents,) = tables(page, "test")
-    assert documents == {
-        "Transformer": {"apt_nouns": "0.5000 ± 0.0000", "cohesion": "0.2500 ± 0.0000"},
-        "Gauss | half": {"apt_nouns": "0.6000 ± 0.0000 (+0.1000)", "cohesion": "0.2500 ± 0.0000 (+0.0000)"},
-        "again": {"apt_nouns": DASH, "cohesion": DASH},
-        "alone": {"apt_nouns": DASH, "cohesion": "0.2500 ± 0.0000"},
-        "Human translation": {"apt_nouns": DASH, "cohesion": "0.7500"},
-    }
-    assert "apt_nouns: `n|1`" in page.signatures
-    (distances,) = tables(page, page.sections[1].title)
-    titles = ("in the sentence", "1 back", "2 back", "10 back", "more than 10 back")
-    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "53.00 ± 0.00", "43.00 ± 0.00")
-    assert [*distances["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
+    page = analyses_page(results, "discourse", ())
+    documents, distances = page.sections
+    (shown,) = map(cells, documents.grids)
+    assert (documents.grids[0].title, shown) == (
+        "test",
+        {
+            "Transformer": {"apt_nouns": "0.5000 ± 0.0000", "cohesion": "0.2500 ± 0.0000"},
+            "Gauss | half": {"apt_nouns": "0.6000 ± 0.0000 (+0.1000)", "cohesion": "0.2500 ± 0.0000 (+0.0000)"},
+            "again": {"apt_nouns": DASH, "cohesion": DASH},
+            "alone": {"apt_nouns": DASH, "cohesion": "0.2500 ± 0.0000"},
+            "Human translation": {"apt_nouns": DASH, "cohesion": "0.7500"},
+        },
+    )
+    assert page.signatures["apt_nouns"] == ["n|1"]
+    (shown,) = map(cells, distances.grids)
+    titles = ("within", "distance_1", "distance_2", "distance_over_3")
+    values = ("93.00 ± 0.00", "63.00 ± 0.00", "53.00 ± 0.00", "43.00 ± 0.00")
+    assert [*shown["alone"].items()] == [*zip((f"{title}, 4 items" for title in titles), values, strict=True)]
     assert results.estimate("gauss", Measure("test", "apt_nouns")).gain.mean == 0.1
     write_results(results)
     table = (experiment.metrics / "results.csv").read_text(encoding="utf-8")
@@ -279,9 +272,8 @@ def test_the_page_has_documents_and_distances(evaluated, tmp_path):
     assert "apt_nouns_words" not in table
 
 
-def test_a_page_without_documents_says_so(evaluated, tmp_path):
-    write_page(tmp_path / "page.md", "page.md.j2", page=documents_page(read_results(Experiment(evaluated))))
-    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+def test_a_page_without_documents_says_so(evaluated):
+    page = render("page.md.j2", page=analyses_page(read_results(Experiment(evaluated)), "discourse", ()))
     assert "No test set of this corpus has documents." in page
-    assert "## Notes" not in page
-    assert "back" not in page
+    assert "No contrastive set of this corpus has categories of distance." in page
+    assert "| System |" not in page

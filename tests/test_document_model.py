@@ -9,12 +9,14 @@ from small_models import VOCABULARY, sentences, small_model
 from test_search import same
 from tiny_training import make_experiment
 
-from context_nmt.corpus.batching import document_batches, sentences_before, with_previous
+from context_nmt.corpus.batching import sentences_before, with_previous
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
+from context_nmt.models.devices import Processes
+from context_nmt.models.kinds.document import words_of
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
@@ -66,15 +68,16 @@ def texts(seed):
 def test_documents_side_by_side_are_translated_as_one_at_a_time(name):
     """Whatever shares a batch or a process."""
     model, settings = made(name), DecodingSettings(beam=3, n_best=2, maximum_length_offset=3)
-    together = translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU)
+    together = translate_ids(model, texts(1), settings, documents=DOCUMENTS)
     alone = []
     for document in DOCUMENTS:
         sources = [texts(1)[number] for number in document]
-        alone += translate_ids(model, sources, settings, documents=[range(len(document))], device=CPU)
+        alone += translate_ids(model, sources, settings, documents=[range(len(document))])
     same(together, alone)
     settings = dataclasses.replace(settings, batch_tokens=20)
     shared, own = (
-        translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU, workers=workers) for workers in (2, 1)
+        translate_ids(model, texts(1), settings, documents=DOCUMENTS, processes=Processes(workers=workers))
+        for workers in (2, 1)
     )
     assert shared == own
     same(own, alone)
@@ -83,11 +86,11 @@ def test_documents_side_by_side_are_translated_as_one_at_a_time(name):
 def test_a_translation_scores_what_its_document_gives_it(model):
     """Decoding sees, of a document, what a pass over the whole of it sees: each sentence's score is the same."""
     settings = DecodingSettings(beam=1, length_penalty="none", maximum_length_offset=5)
-    found = translate_ids(model, texts(1), settings, documents=DOCUMENTS, device=CPU)
+    found = translate_ids(model, texts(1), settings, documents=DOCUMENTS)
     targets = [np.array(one[0].tokens, dtype=np.int64) for one in found]
     before = sentences_before(DOCUMENTS, 13)
     contexts = [[(texts(1)[m], targets[m]) for m in range(n - before[n], n)] for n in range(13)]
-    scores = score_pairs(model, texts(1), targets, contexts=contexts, device=CPU)
+    scores = score_pairs(model, texts(1), targets, contexts=contexts)
     assert [one[0].log_probability for one in found] == pytest.approx(scores, abs=1e-9)
 
 
@@ -96,7 +99,7 @@ def test_a_translation_scores_what_its_document_gives_it(model):
 def test_with_references_as_context_its_own_translations_do_not_matter(model):
     """Each sentence is then translated as behind those of the reference."""
     settings, references = DecodingSettings(beam=2, maximum_length_offset=3), texts(2)
-    found = translate_ids(model, texts(1), settings, documents=DOCUMENTS, references=references, device=CPU)
+    found = translate_ids(model, texts(1), settings, documents=DOCUMENTS, references=references)
     before = sentences_before(DOCUMENTS, 13)
     for number in range(13):
         numbers = range(number - before[number], number + 1)
@@ -106,7 +109,6 @@ def test_with_references_as_context_its_own_translations_do_not_matter(model):
             settings,
             documents=[range(len(numbers))],
             references=[references[n] for n in numbers],
-            device=CPU,
         )
         assert last[0].tokens == found[number][0].tokens
 
@@ -122,6 +124,10 @@ def test_context_is_not_lost_at_the_edge_of_a_batch(model):
         rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
         alone = model(source[rows], targets[rows], torch.from_numpy(previous))
         torch.testing.assert_close(alone[0], whole[number], rtol=0, atol=1e-10)
+
+
+def test_special_units_are_no_words():
+    assert words_of(torch.arange(6)).tolist() == [False] * 4 + [True] * 2
 
 
 SLOT = {"mechanism": "hierarchical_attention", "sentences": 1}
@@ -163,7 +169,7 @@ def test_it_learns_what_only_the_sentence_before_says(previous, variant):
 
     def right(documents):
         """How often the digit of the sentence before, if there is one, is translated rightly."""
-        found = translate_ids(model, source, settings, documents=documents, device=CPU)
+        found = translate_ids(model, source, settings, documents=documents)
         return np.mean([found[n][0].tokens == tuple(target[n].tolist()) for n in range(len(source)) if n % 3])
 
     learned = right(corpus.documents("valid"))
@@ -187,12 +193,3 @@ def test_what_is_too_long_is_as_if_its_document_had_it_not(tmp_path):
             assert len(before) == len(expected)
             for row, wanted in zip(before, expected, strict=True):
                 assert batch.source[row, : lengths[wanted]].tolist() == corpus.side("train", "xx")[wanted].tolist()
-
-
-def test_a_document_of_3000_sentences_is_cut_into_batches_that_fit():
-    lengths = np.full(3000, 5)
-    batches = document_batches(lengths, lengths, [range(3000)], reach=6, tokens=200)
-    before = sentences_before([range(3000)], 3000)
-    rows = [len(with_previous(batch, before, sentences=3, reach=6)[0]) for batch in batches]
-    assert max(rows) == 40
-    assert sum(map(len, batches)) == 3000

@@ -92,10 +92,6 @@ def test_documents_that_do_not_fit_are_refused_at_every_stage(folders, lines, me
         assert not (raw.parent / "new").exists()
 
 
-def test_a_split_without_the_file_has_no_documents(tmp_path):
-    assert read_documents(tmp_path, "train", 3) is None
-
-
 def test_cleaning_renumbers_across_chunks(folders):
     raw, tokenized, *_ = folders
     lines = [LONG if number % 7 == 0 else f"A {number}." for number in range(2500)]

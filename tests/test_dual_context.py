@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from contract import EXACT, experiment, layer_context, small_place
+from contract import EXACT, layer_context, small_place
 from small_models import WIDTH, shake, slow_attention
 from torch.testing import assert_close
 
 from context_nmt.mechanisms import dual_context
-from context_nmt.pipeline.planning import plan
 
 
 def slow(layer, r, mask, before):
@@ -34,9 +33,3 @@ def test_it_is_what_the_equations_say(kernel_size, causal):
     context = layer_context([r], [r], causal=causal)
     before = kernel_size - 1 if causal else (kernel_size - 1) // 2
     assert_close(layer(r[None], context)[0], slow(layer, r, context.mask[0, 0], before), **EXACT)
-
-
-def test_a_kernel_size_for_each_layer_and_plain_layers_beside():
-    entry = {"mechanism": "dual_context", "layers": [2, 1], "kernel_size": [5, 2]}
-    chosen = plan(experiment(slots={"encoder_self_attention": entry}), "one").training.model.slots
-    assert [layer.settings["kernel_size"] for layer in chosen["encoder_self_attention"]] == [2, 5]

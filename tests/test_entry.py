@@ -55,7 +55,7 @@ def test_a_stage_runs_in_the_current_folder_and_knows_its_name(tmp_path):
 )
 def test_what_computes_is_started_by_the_command_that_params_yaml_has_for_it(tmp_path, name, words):
     (tmp_path / "params.yaml").write_text("launch: {train: echo one python, decode: echo 'two' python}")
-    assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages.{name} plain 1\n", "")
+    assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages._run {name} plain 1\n", "")
 
 
 @pytest.mark.parametrize("arguments", [("distill", "teacher", "1"), ("rescore", "plain", "1", "teacher-1")])
@@ -71,8 +71,10 @@ def test_under_dvc_the_code_of_a_teacher_must_be_that_of_its_plan(tmp_path, argu
 
 def test_tensorboard_is_an_option_of_the_training(tmp_path):
     (tmp_path / "params.yaml").write_text("launch: {train: echo python, decode: echo python, tensorboard: true}")
-    assert stages(tmp_path, "train", "plain", "1")[1] == f"{sys.executable} -m stages.train plain 1 --tensorboard\n"
-    assert stages(tmp_path, "decode", "plain", "1")[1] == f"{sys.executable} -m stages.decode plain 1\n"
+    assert (
+        stages(tmp_path, "train", "plain", "1")[1] == f"{sys.executable} -m stages._run train plain 1 --tensorboard\n"
+    )
+    assert stages(tmp_path, "decode", "plain", "1")[1] == f"{sys.executable} -m stages._run decode plain 1\n"
 
 
 @pytest.mark.parametrize("parameters", [None, "root: .", "launch:", "launch: {decode: echo}"])
@@ -87,11 +89,15 @@ def test_without_a_command_it_is_python(tmp_path, parameters):
     ("launch", "message"),
     [
         ("{train: torchrum --nproc-per-node 2}", "launch: torchrum: no such command"),
-        ("{train: ' '}", "launch.train: is empty"),
-        ("{train: }", "launch.train: is empty"),
-        ('{train: "env \'x python"}', "launch.train: must be a command (No closing quotation)"),
-        ("{train: 3}", "launch.train: must be a command"),
-        ("{tensorboard: 3}", "launch.tensorboard: is 3; it must be true or false"),
+        ("{train: ' '}", "launch.train: command is ' '; it must be a command"),
+        ("{train: }", "launch.train: "),
+        (
+            '{train: "env \'x python"}',
+            'launch.train: command is "env \'x python"; it must be a command (No closing quotation)',
+        ),
+        ("{train: 3}", "launch.train: "),
+        ("{text: {gpu: 1}}", "launch.text.gpu: unknown key; did you mean 'gpus'?"),
+        ("{tensorboard: 3}", "launch.tensorboard: input should be a valid boolean, not 3"),
         ("{", "not YAML ("),
     ],
 )

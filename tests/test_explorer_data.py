@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 from made_up_explored import explored as made_up
-from shown import texts
-from small_models import HEADS, LAYERS, VOCABULARY, shake, small_model
-from tiny_training import make_experiment
+from measured import assert_golden
+from small_models import HEADS, LAYERS, VOCABULARY, small_model
+from tiny_training import make_experiment, save_runs
 from torch import nn
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
@@ -38,12 +38,9 @@ from context_nmt.explorer.page import (
 from context_nmt.explorer.passages import PassageQuery, find, selected, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run
-from context_nmt.measures.recording import recording
-from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
-from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.measures.word_accuracy import PRONOUNS
+from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.parameters import Experiment
 from context_nmt.transformer.attention import Shows
 
 NUMBER = re.compile(r"\d+\.\d+(?:e-\d+)?")
@@ -53,9 +50,6 @@ assert len(UNITS) == VOCABULARY  # of the small models
 CORPUS = SimpleNamespace(source="en", target="de", source_vocabulary=UNITS, target_vocabulary=UNITS)
 SOURCES = [np.array(ids) for ids in ([4, 5, 6], [6, 5, 7, 4], [UNKNOWN], [9, 8, 5])]  # a b@@ c | c b@@ d@@ a | …
 TARGETS = [np.array(ids) for ids in ([7, 5, 8, 9], [10], [4, 6], [6, 7, 4])]
-SOURCE_BATCH = torch.tensor([[4, 5, 6, 2, 0], [6, 5, 7, 4, 2], [3, 2, 0, 0, 0], [9, 8, 5, 2, 0]])
-TARGET_BATCH = torch.tensor([[1, 7, 5, 8, 9], [1, 10, 0, 0, 0], [1, 4, 6, 0, 0], [1, 6, 7, 4, 0]])
-SOURCE_SPANS = [[(0, 1), (1, 3)], [(0, 1), (1, 4)], [(0, 1)], [(0, 1), (1, 2), (2, 3)]]
 TARGET_SPANS = [[(0, 3), (3, 4)], [(0, 1)], [(0, 1), (1, 2)], [(0, 1), (1, 3)]]
 SETTINGS = DecodingSettings(iterations=3, length_beam=2)
 CROSS, HAN = "context_aware_cross_attention", "hierarchical_attention"
@@ -78,38 +72,6 @@ def translated(monkeypatch):
     """Every system translates the sentences as TARGETS."""
     hypotheses = [[Hypothesis(tuple(target.tolist()), 0.0, 0.0)] for target in TARGETS]
     monkeypatch.setattr(exploring, "translate_ids", lambda model, sources, *_, **__: hypotheses[: len(sources)])
-
-
-def by_word(weights, queries, keys):
-    """[T, S] -> means over the units of each query and sums over those of each key."""
-    found = [[float(weights[start:end, a:b].sum(1).mean()) for a, b in keys] for start, end in queries]
-    return np.reshape(found, (len(queries), len(keys)))
-
-
-SHOWN = [  # by the two attentions of an encoder's layer, and by the attentions of the decoder
-    ("encoder", "encoder.layers.{}.self_attention.local_interaction.attend.weights"),
-    ("encoder", "encoder.layers.{}.self_attention.global_interaction.attend.weights"),
-    ("decoder", "decoder.layers.{}.self_attention.attend.weights"),
-    ("cross", "decoder.layers.{}.cross_attention.attend.weights"),
-]
-
-
-@pytest.mark.usefixtures("translated")
-def test_views_have_the_weights_of_a_padded_batch_by_word():
-    found = explored(model := small_model(filled("encoder_self_attention", "dual_context")))
-    with recording(model, [name.format(i) for _, name in SHOWN for i in range(LAYERS)]) as outputs:
-        model(SOURCE_BATCH, TARGET_BATCH)
-    for number, sentence in enumerate(found):
-        source, target, length = SOURCE_SPANS[number], TARGET_SPANS[number], len(SOURCES[number])
-        memory, inputs = [*source, (length, length + 1)], [(0, 1), *((start + 1, end + 1) for start, end in target)]
-        for view, (place, name) in zip(sentence.views, SHOWN, strict=True):
-            assert (view.place, view.layers, view.heads) == (place, [1, 2], HEADS)
-            queries, keys = source if place == "encoder" else target, inputs if place == "decoder" else memory
-            for layer in range(LAYERS):
-                weights = outputs[name.format(layer)][number].detach()
-                expected = [by_word(of_head, queries, keys) for of_head in weights]
-                np.testing.assert_allclose(view.weights[layer], expected, atol=1e-9)
-            np.testing.assert_allclose(view.weights.sum(-1), 1)
 
 
 class OfAUser(nn.Module):
@@ -200,6 +162,7 @@ def test_documents_translated_alone_equal_documents_translated_together(slots, s
 
 
 CASES = {  # slots and settings of a model, and more of a passage
+    "two attentions": (filled("encoder_self_attention", "dual_context"), {}, {}),
     "a window around the largest weight": (filled("cross_attention", CROSS, window=1), {}, {}),
     "gates": (GATES, {}, {}),
     "masked": ({}, MASKED, {}),
@@ -256,7 +219,7 @@ def test_a_masked_model_translates_in_the_precision_of_decoding():
     # shapes that are the same in both: a sentence and a length at a time
     settings = replace(SETTINGS, precision="bf16", length_beam=1, batch_tokens=1)
     found, exact = (explored(model, one) for one in (settings, replace(settings, precision="fp32")))
-    hypotheses = translate_ids(model, SOURCES, settings, device=torch.device("cpu"))
+    hypotheses = translate_ids(model, SOURCES, settings)
     assert [one.target for one in found] == [UNITS.words(best.tokens) for (best,) in hypotheses]
     for one, other in zip(found, exact, strict=True):
         assert abs(one.views[0].weights - other.views[0].weights).max() > 1e-6  # of the encoder
@@ -274,13 +237,21 @@ def test_json_has_all_of_it_in_65535ths():
     text = to_json(found)
     assert "<" not in text
     page = json.loads(text)
-    assert (page["title"], page["languages"], page["select"]) == ("text", {"source": "en", "target": "de"}, None)
-    assert "er" in page["pronouns"]["target"]
-    assert page["sentences"][1] == {"line": 2, "source": ["c", "bda"], "reference": ["g"], "candidates": None}
-    (run,) = page["runs"]
+    (run,) = page.pop("runs")
+    assert page == {
+        "title": "text",
+        "languages": {"source": "en", "target": "de"},
+        "select": None,
+        "pronouns": {side: PRONOUNS[language].split() for side, language in (("source", "en"), ("target", "de"))},
+        "sentences": [vars(one) for one in found.sentences],
+    }
     assert (run["name"], run["label"]) == ("run-1", "</script>")
     of_json, of_python = run["sentences"][3], found.runs[0].sentences[3]
-    assert of_json["target"] == ["c", "da"]
+    assert (found.sentences[1].source, found.sentences[1].reference, of_json["target"]) == (
+        ["c", "bda"],
+        ["g"],
+        ["c", "da"],
+    )
     for view, expected in zip(of_json["views"], of_python.views, strict=True):
         assert decoded(view["weights"], "<u2").tolist() == np.rint(65535 * expected.weights).flatten().tolist()
     centers = decoded(of_json["views"][2]["window"]["centers"], "<u2")
@@ -294,14 +265,7 @@ def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):
     page, path = made_up(), tmp_path / "word.svg"
     page = replace(page, runs=page.runs[1:2])
     write_picture(path, page)
-    shown = "|".join(texts(path)[1:-1])
-    assert shown.startswith("2 back|80%|10|Anna|0|bought|0|a|90|boat|0|.|1 back|20%|10|the|0|cat|0|is|90|old|0|.|")
-    assert shown.endswith("|source|it|sank|today|.|translation|es|sank|heute|.|reference|es|sank|heute|.")
-    picture = path.read_text(encoding="utf-8")
-    assert "where “it” looks" in picture
-    assert "A &lt;b&gt;boat&lt;/b&gt; &amp; &lt;/script&gt;" in picture
-    assert re.findall('"bold" fill="#b64a00">(.*?)<', picture) == ["it", "es", "es"]
-    assert not re.search(r"url\(|@import|<(script|image)|href=", picture)
+    assert_golden(path.read_text(encoding="utf-8"), "explorer-word.svg")
     write_picture(path, page, "Sank")
     assert re.findall('"bold" fill="#b64a00">(.*?)<', path.read_text(encoding="utf-8")) == ["sank", "es", "es"]
     with pytest.raises(UserError, match=r"no word 'boat': it sank"):
@@ -350,15 +314,9 @@ def experiment(tmp_path_factory):
     binarize(
         experiment.subwords, experiment.binarized, replace(settings.corpus, contrastive=("choices",)), settings.units
     )
-    size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
-    for variant in VARIANTS:
-        plan = TrainingPlan.read(experiment.plan(variant, "training")).model
-        torch.manual_seed(2)
-        model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
-        path = experiment.model(f"{variant}-1") / RUN_WEIGHTS
-        save(path, weights_of(model), model_metadata(plan, size, size))
-        decoding = replace(SETTINGS, maximum_length_offset=4, reference_context=variant == "joint")
-        write_json(experiment.plan(variant, "decoding"), asdict(decoding))
+    decoding = asdict(replace(SETTINGS, maximum_length_offset=4))
+    save_runs(experiment, **decoding)
+    write_json(experiment.plan("joint", "decoding"), decoding | {"reference_context": True})
     return experiment
 
 
@@ -413,6 +371,9 @@ def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
     assert all(sentence.views for sentences in by_name.values() for sentence in sentences)
     page = shown(experiment, tmp_path / "page.html", *runs, document=2)
     assert shown(experiment, tmp_path / "again.html", *runs, document=2) == page
+    word = read_lines(experiment.subwords / "valid.xx")[4]
+    picture = shown(experiment, tmp_path / "word.svg", "joint-1", document=2, most=2, word=word)
+    assert f"joint-1, valid, document 2: where “{word}” looks" in picture
 
 
 def test_only_systems_that_look_back_see_the_sentences_before(experiment, tmp_path, monkeypatch):
@@ -424,13 +385,6 @@ def test_only_systems_that_look_back_see_the_sentences_before(experiment, tmp_pa
     for runs in (["plain-1", "masked-1"], ["plain-1", "joined-1"], ["cache-1"]):
         shown(experiment, tmp_path / "page.html", *runs, sentence=6)
     assert counts == [1, 3, 3]
-
-
-def test_a_word_of_a_document_becomes_a_picture(experiment, tmp_path):
-    source = read_lines(experiment.subwords / "valid.xx")[3:5]
-    picture = shown(experiment, tmp_path / "word.svg", "joint-1", document=2, most=2, word=source[1])
-    assert f"joint-1, valid, document 2: where “{source[1]}” looks" in picture
-    assert set(source) <= set(texts(tmp_path / "word.svg"))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -532,8 +486,3 @@ def test_a_test_set_without_documents_has_sentences_alone(experiment, tmp_path):
         assert text_of(experiment, sentence=6).lines == [6]
     finally:
         (experiment.binarized / "elsewhere").rename(documents)
-
-
-def test_a_folder_without_runs_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"runs/models/plain-1: no trained run .*`make repro`"):
-        shown(Experiment(tmp_path), tmp_path / "page.html")

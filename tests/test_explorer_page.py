@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_up_explored import REFERENCES, TRANSLATIONS, explored
+from measured import assert_golden
 
 from context_nmt.explorer.page import Earlier, Selected, write_explorer
-from context_nmt.report.tables import DASH
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -51,146 +51,101 @@ def word(page, sentence, line, number):
     return page.locator(f"#sentence-{sentence} .line").nth(line).locator(".word").nth(number)
 
 
-def card(page, label):
-    return page.locator("article", has=page.locator("h3", has_text=label))
+STATE = """async () => {
+  await showPanel();
+  const squeezed = (text) => text.replace(/\\s+/g, " ").trim();
+  const all = (from, query, text) => [...from.querySelectorAll(query)].map(text);
+  const word = ({ textContent, ariaLabel, ariaPressed, classList }) => {
+    const label = ariaLabel !== textContent && `“${ariaLabel}”`;
+    return [textContent, ...[...classList].slice(1), ariaPressed && "pressed", label].filter(Boolean).join("/");
+  };
+  return [
+    ...all(document, "section", (section) => [
+      squeezed(section.querySelector("h2").innerText),
+      ...all(section, ".line", (line) => `${line.innerText.split("\\n")[0]}: ${all(line, ".word", word).join(" ")}`),
+      ...all(section, "tr", (row) => squeezed(row.innerText)),
+    ]),
+    `${squeezed(document.querySelector("#selected").innerText)} (${all(document, "article", () => 1).length} systems)`,
+    ...all(document, "article", (card) => [
+      squeezed(card.innerText),
+      ...all(card, ".iterations li", (step) => squeezed(step.innerHTML)),
+    ]),
+    squeezed(document.querySelector("#said").textContent),
+  ].flat().join("\\n");
+}"""
 
 
-def shown(page, label):
-    """The text of a system's part of the panel, without differences in white space."""
-    return " ".join(card(page, label).inner_text().split())
-
-
-def test_a_word_under_the_pointer_shows_what_it_looks_at(opened):
-    page = opened()
-    word(page, 3, 0, 1).hover()
-    page.wait_for_selector("article")
-    assert "Plain: “sank” Encoder, self-attention itself 50% today 50%" in shown(page, "Plain")
-    assert "local interaction today 50% itself 25% . 25%" in shown(page, "Aware")
-    assert "global interaction itself 50% today 50%" in shown(page, "Aware")
-    assert "mostly sentence 1 (80%), in it “boat” (90%)" in shown(page, "Aware")
-    assert "sentence 2 20%" in shown(page, "Aware")
-    assert "layer 1 layer 2" in shown(page, "Aware")
-    assert "share of the context 14% 71%" in shown(page, "Aware")  # the second and the sixth of eight shares
-    assert "does not show its attention" in shown(page, "Silent")
-    page.select_option("#run", "1")  # the text has the means of both interactions
-    page.locator("article:first-child h3", has_text="Aware").wait_for()
-    assert [word(page, 3, 0, number).get_attribute("aria-label") for number in (1, 2)] == ["sank, 38%", "today, 50%"]
-    page.select_option("#run", "0")
-    page.select_option("#layer", "2")  # and layers and heads can be chosen
-    page.select_option("#head", "2")
-    card(page, "Plain").get_by_text("100%").wait_for()
-    assert "local interaction . 100%" in shown(page, "Aware")
-    assert "global interaction today 100%" in shown(page, "Aware")
-
-
-def test_a_word_of_a_translation_leads_to_its_main_source_word(opened):
-    page = opened()
-    word(page, 3, 3, 0).hover()  # "es" of the second system
-    page.wait_for_selector("article")
-    assert page.locator("article h3").first.inner_text() == "Aware: “es”"  # the system of the word comes first
-    text = shown(page, "Aware")
-    assert "Cross-attention it 50% sank 50%" in text
-    assert "its main source word “it” (50%)" in text
-    assert "mostly sentence 1 (80%)" in text.split("main source word")[1]
-    assert "Plain: “er”" in shown(page, "Plain")
-    assert "window: 1 unit on each side of “it”" in shown(page, "Masked")
-    assert "3 iterations, 2 with new words" in shown(page, "Masked")
-    assert page.locator("#sentence-1 .share").inner_text() == "80%"
-    boat = word(page, 1, 0, 3)
-    assert "seen" in boat.get_attribute("class")
-    assert boat.get_attribute("aria-label") == "boat, 72%"
-    page.select_option("#run", "0")  # another system's attention in the text
-    page.locator("article:first-child h3", has_text="Plain").wait_for()
-    assert page.locator("#sentence-1 .share").inner_text() == ""
-    word(page, 2, 3, 3).hover()  # "sehr", which only the second system has
-    page.locator("article h3", has_text="Aware: “sehr”").wait_for()
-    assert "has no such word" in shown(page, "Plain")
-
-
-def test_a_system_that_joins_sentences_shows_those_before(opened):
+def with_run(number, **changes):
+    """The made-up page with changes of the last sentence of one run."""
     page = explored()
-    run = page.runs[0]
-    cross = run.sentences[2].views[1]
+    run = page.runs[number]
+    runs = list(page.runs)
+    runs[number] = replace(run, sentences=[*run.sentences[:2], replace(run.sentences[2], **changes)])
+    return replace(page, runs=runs)
+
+
+def joined():
+    """The first system attends to the sentence before, too."""
+    cross = explored().runs[0].sentences[2].views[1]
     before = [{"sentence": -1, "side": "source", "word": number} for number in range(5)]
     keys = [*before, {"text": "<break>"}, *cross.keys]
     weights = np.zeros((2, 2, 4, len(keys)))
     weights[..., 1], weights[..., 6] = 0.25, 0.75
-    joined = replace(run.sentences[2], views=[replace(cross, keys=keys, weights=weights)])
-    runs = [replace(run, sentences=[*run.sentences[:2], joined]), page.runs[1]]
-    page = opened(replace(page, runs=runs))
-    word(page, 3, 2, 1).hover()
-    page.wait_for_selector("article")
-    assert "it 75% cat (1 back) 25% 1 back, 25%: the cat is old . <break> it sank" in shown(page, "Plain")
-    assert word(page, 2, 0, 1).get_attribute("aria-label") == "cat, 25%"
+    return with_run(0, views=[replace(cross, keys=keys, weights=weights)])
 
 
-@pytest.mark.parametrize("line", [1, 3], ids=["reference", "translation"])
-def test_a_decoder_that_looks_at_earlier_sentences_is_marked_in_what_it_saw(opened, line):
-    """Rather than what the encoder looked at."""
+def decoder(*, sees_references):
+    """The decoder of the second system looks at earlier sentences, too, which is shown rather than the encoder's."""
     page = explored()
     run = page.runs[1]
-    seen = [text.split() for text in (REFERENCES if line == 1 else TRANSLATIONS["aware-1"])]
+    seen = [text.split() for text in (REFERENCES if sees_references else TRANSLATIONS["aware-1"])]
     words = [np.tile([*[0] * (len(text) - 2), 1, 0], (len(seen[2]), 1)) * 1.0 for text in seen[:2]]
     shares = np.tile([0.1, 0.9], (len(seen[2]), 1))
-    decoder = Earlier(title="After the decoder", own="target", seen="target", first=0, sentences=shares, words=words)
-    sentences = [
-        replace(one, seen_target=text if line == 1 else None) for one, text in zip(run.sentences, seen, strict=True)
-    ]
-    sentences[2] = replace(sentences[2], earlier=[*sentences[2].earlier, decoder])
-    runs = [page.runs[0], replace(run, sentences=sentences)]
-    page = opened(replace(page, runs=runs))
-    word(page, 3, 3, 0).hover()
-    page.wait_for_selector("article")
-    assert page.locator(".share").all_inner_texts() == ["10%", "90%", ""]
-    marked = page.locator("#sentence-1 .seen, #sentence-2 .seen")
-    assert [one.get_attribute("aria-label") for one in marked.all()] == ["Boot, 10%", "alt, 90%"]
-    assert word(page, 2, line, seen[1].index("alt")).get_attribute("aria-label") == "alt, 90%"
+    earlier = Earlier(title="After the decoder", own="target", seen="target", first=0, sentences=shares, words=words)
+    given = seen if sees_references else [None] * 3
+    sentences = [replace(one, seen_target=text) for one, text in zip(run.sentences, given, strict=True)]
+    sentences[2] = replace(sentences[2], earlier=[*sentences[2].earlier, earlier])
+    return replace(page, runs=[page.runs[0], replace(run, sentences=sentences)])
 
 
-def test_a_word_that_is_predicted_again_is_not_new(opened):
-    page = opened()
-    word(page, 3, 4, 0).hover()
-    page.wait_for_selector("article")
-    steps = card(page, "Masked").locator(".iterations li").all()
-    assert [step.text_content().split() for step in steps][1:] == [
-        ["es", "sank", "heute", "␣"],
-        ["␣", "sank", "heute", "."],
-        ["es", "sank", "heute", "."],
-    ]
-    new = [step.locator("mark").all_text_contents() for step in steps]
-    assert new == [[], ["es", "sank", "heute"], ["."], []]
+SOURCE, TRANSLATION, MASKED = ("hover", 3, 0, 1), ("hover", 3, 3, 0), ("hover", 3, 4, 0)
+CASES = {  # a page and what a reader does
+    "source": (explored, [SOURCE, ("run", "1"), ("run", "0"), ("layer", "2"), ("head", "2")]),
+    "translation": (explored, [TRANSLATION, ("run", "0"), ("hover", 2, 3, 3)]),  # "sehr", which only one system has
+    "iterations": (explored, [MASKED]),  # a word that is predicted again is not new
+    "joined": (joined, [("hover", 3, 2, 1)]),
+    "references": (lambda: decoder(sees_references=True), [TRANSLATION]),
+    "translations": (lambda: decoder(sees_references=False), [TRANSLATION]),
+    "seeds": (lambda: replace(explored(), runs=[replace(run, label="Same") for run in explored().runs[:2]]), []),
+    "tie": (lambda: with_run(0, scores=[-3.0, -3.0]), []),
+    "start": (lambda: explored(select=Selected(sentence=2, run=1, side="target", word=0)), []),
+    "keyboard": (
+        explored,
+        [("press", key) for key in ("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft", "Enter")]
+        + [SOURCE, ("press", "Escape"), ("hover", 3, 0, 2), ("press", "Escape"), ("click", 3, 0, 1)]
+        + [("click", 2, 3, 4), ("press", "ArrowUp")],  # to the same word in another place
+    ),
+}
 
 
-def test_seeds_of_a_variant_have_names_of_their_own(opened):
-    page = explored()
-    runs = [replace(run, label="Same") for run in page.runs[:2]]
-    labels = opened(replace(page, runs=runs)).locator("#sentence-1 .label").all_inner_texts()
-    assert labels == ["source", "reference", "plain-1", "aware-1"]
-
-
-def test_differences_and_outcomes_are_marked(opened):
-    page = opened()
-    assert page.locator("#sentence-3 .unlike-reference").all_inner_texts() == ["er", "sie"]
-    assert page.locator("#sentence-3 .unlike-systems").all_inner_texts() == ["er", "es", "es", "sie"]
-    assert word(page, 3, 2, 0).get_attribute("title") == "unlike the reference; the systems differ"
-    assert page.locator("#sentence-3 .pronoun").all_inner_texts() == ["it", "es", "er", "es", "es", "sie"]
-    labels = page.locator("#sentence-3 .label").all_inner_texts()
-    assert labels == ["source", "reference", "✗ Plain", "✓ Aware", "✓ Masked", "Silent"]
-    rows = page.locator("#sentence-3 .candidates tr").all_inner_texts()
-    assert [row.split("\t") for row in rows[1:]] == [
-        ["✓ es sank", "-4.50", "chosen -1.50", "chosen -1.00", DASH],
-        ["✗ er sank", "chosen -3.25", "-2.75", "-2.00", DASH],
-    ]
-
-
-def test_a_tie_is_neither_right_nor_wrong(opened):
-    page = explored()
-    run = page.runs[0]
-    tied = replace(run, sentences=[*run.sentences[:2], replace(run.sentences[2], scores=[-3.0, -3.0])])
-    page = opened(replace(page, runs=[tied, page.runs[1]]))
-    assert page.locator("#sentence-3 .translation .label").all_inner_texts() == ["= Plain", "✓ Aware"]
-    rows = page.locator("#sentence-3 .candidates tr").all_inner_texts()
-    assert [row.split("\t")[1] for row in rows[1:]] == ["tied -3.00", "tied -3.00"]
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_shows_what_a_word_looks_at(opened, name):
+    """The text with its marks, what is selected, and each system's part of the panel; then what each step changes."""
+    shown, steps = CASES[name]
+    page = opened(shown())
+    before = page.evaluate(STATE).split("\n")
+    found = list(before)
+    for action, *arguments in steps:
+        if action in ("hover", "click"):
+            getattr(word(page, *arguments), action)()
+        elif action == "press":
+            page.keyboard.press(*arguments)
+        else:
+            page.select_option(f"#{action}", *arguments)
+        after = page.evaluate(STATE).split("\n")
+        found += ["", f"{action} {', '.join(map(str, arguments))}:", *(line for line in after if line not in before)]
+        before = after
+    assert_golden("\n".join(found) + "\n", f"explorer-{name}.txt")
 
 
 def test_a_pointer_that_rests_selects_nothing_when_the_text_scrolls(opened):
@@ -209,40 +164,6 @@ def test_a_pointer_that_rests_selects_nothing_when_the_text_scrolls(opened):
     page.evaluate(f"scrollBy(0, {way})")
     page.wait_for_selector("body[data-over='2']")  # the browser says that the pointer is over another word
     assert "“bought”" in title.inner_text()
-
-
-def test_the_keyboard_selects_pins_and_lets_go(opened):
-    page = opened()
-    page.keyboard.press("Tab")  # the help
-    page.keyboard.press("Tab")
-    title = page.locator("#selected")
-    assert "“Anna” source, sentence 1" in title.inner_text()
-    for key, text in {
-        "ArrowRight": "“bought” source",
-        "ArrowDown": "“kaufte” reference",
-        "ArrowUp": "“bought” source",
-        "ArrowLeft": "“Anna” source",
-        "Enter": "sentence 1, pinned",
-    }.items():
-        page.keyboard.press(key)
-        assert text in title.inner_text()
-    word(page, 3, 0, 1).hover()
-    assert "“Anna”" in title.inner_text()
-    page.keyboard.press("Escape")
-    assert title.inner_text() == "“Anna” source, sentence 1"
-    word(page, 3, 0, 2).hover()
-    assert "“today”" in title.inner_text()
-    page.keyboard.press("Escape")
-    assert page.locator(".selected").count() == 0
-    assert page.locator("article").count() == 0
-    word(page, 3, 0, 1).click()
-    assert word(page, 3, 0, 1).get_attribute("aria-pressed") == "true"
-
-
-def test_a_word_can_be_selected_from_the_start(opened):
-    page = opened(explored(select=Selected(sentence=2, run=1, side="target", word=0)))
-    page.wait_for_selector("article")
-    assert "“es” Aware, sentence 3, pinned" in page.locator("#selected").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,21 +12,14 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 
 import pytest
-import torch
 from made_up_explored import explored
-from small_models import shake
-from tiny_training import make_experiment
+from tiny_training import make_experiment, save_runs
 
-from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.explorer import server
 from context_nmt.explorer.explore import load_systems
 from context_nmt.files import write_json
 from context_nmt.models.averaging import copy_text_files
-from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
-from context_nmt.models.plans import TrainingPlan
-from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.text import SideSettings, UnitSettings
 
 pytestmark = pytest.mark.slow
@@ -42,14 +35,9 @@ def experiment(tmp_path_factory):
     sides = {role: {"language": language, **side} for role, language in (("source", "xx"), ("target", "yy"))}
     write_json(experiment.tokenized / "moses.json", sides)
     write_json(experiment.subwords / "units.json", asdict(UnitSettings(kind="words")))
-    size = len(BinarizedCorpus(experiment.binarized).source_vocabulary)
-    for variant, run in zip(VARIANTS, RUNS, strict=True):
-        plan = TrainingPlan.read(experiment.plan(variant, "training")).model
-        torch.manual_seed(2)
-        model = shake(build(plan, source_vocabulary=size, target_vocabulary=size))
-        save(experiment.model(run) / RUN_WEIGHTS, weights_of(model), model_metadata(plan, size, size))
+    save_runs(experiment, maximum_length_offset=4)
+    for run in RUNS:
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, experiment.model(run) / "text")
-        write_json(experiment.plan(variant, "decoding"), asdict(DecodingSettings(maximum_length_offset=4)))
     return experiment
 
 
@@ -176,8 +164,7 @@ def test_a_reader_who_leaves_while_sending_is_no_bug(application, capsys):
 
 @pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "", "192.168.0.1:8000"])
 def test_only_the_names_of_this_machine_are_answered(application, host):
-    assert asked(application, "/", host=host)[0] == 400
-    assert asked(application, "/explore", "1", host=host)[0] == 400
+    assert [asked(application, *request, host=host)[0] for request in (["/"], ["/explore", "1"])] == [400, 400]
 
 
 def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatch):

@@ -54,7 +54,7 @@ def test_greedy_output_is_equal(convention, text, tmp_path):
     sentences = [random.integers(4, len(units), random.integers(1, 9)) for _ in range(200)]
     greedy = DecodingSettings(beam=1, maximum_length_ratio=0.0, maximum_length_offset=LONGEST)
     device = torch.device("cpu")
-    ours = translate_ids(load_run(run, device), sentences, greedy, device=device)
+    ours = translate_ids(load_run(run, device), sentences, greedy)
     translator = ctranslate2.Translator(str(tmp_path / "exported"), device="cpu", compute_type="float32")
     theirs = translator.translate_batch(
         [[units[unit] for unit in sentence] for sentence in sentences],

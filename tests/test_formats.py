@@ -214,34 +214,12 @@ def test_a_subtitle_goes_on_after_a_line_without_names(tmp_path, capsys, number)
     assert f"Subs.en-es.ids: bad lines left out: 1 of 228: line {number} (" in capsys.readouterr().out
 
 
-HEAD = "<title>Wren: title 1</title>"
-GERMAN, SET = training_text(TRAIN["de"]), xml(FIRST["de"])
-
-
-@pytest.mark.parametrize(
-    ("ending", "text"),
-    [
-        ("train.tags.de-en.de", f"\ufeff{GERMAN}"),
-        ("train.tags.de-en.de", f"<transcript>\n{GERMAN}"),
-        ("train.tags.de-en.de", GERMAN.replace(HEAD, "<title>Wren:\n title 1</title>")),
-        ("train.tags.de-en.de", GERMAN.replace("TED Talk 7:", "TED Talk\n7:\n")),
-        ("train.tags.de-en.de", f"\n \n{GERMAN}"),
-        ("train.tags.de-en.de", GERMAN.replace("<title>", "<url>x</url>\n<date>2010</date>\n<title>")),
-        (
-            "train.tags.de-en.de",
-            GERMAN.replace("</translator>\n", "</translator>\n\n<date>2010</date>\n<transcript>\n"),
-        ),
-        ("dev2010.de-en.de.xml", SET.replace("<doc ", "<DOC ")),
-        ("dev2010.de-en.de.xml", SET.replace("</doc>", "</DOC>")),
-        ("dev2010.de-en.de.xml", SET.replace("b &amp; b", "b\n &amp;\nb")),
-        ("dev2010.de-en.de.xml", SET.replace("  </seg>", "\n</seg>")),
-        ("dev2010.de-en.de.xml", SET.replace("<seg", "<SEG")),
-    ],
-)
-def test_a_text_of_talks_may_be_written_unusually(tmp_path, ending, text):
-    assert text not in (GERMAN, SET)
-    usual = make(tmp_path / "usual", "iwslt", iwslt())
-    assert make(tmp_path / "unusual", "iwslt", iwslt(**{ending: text})) == usual
+@pytest.mark.parametrize(("ending", "usual", "unusual"), DATA["unusual talks"])
+def test_a_text_of_talks_may_be_written_unusually(tmp_path, ending, usual, unusual):
+    text = xml(FIRST["de"]) if ending.endswith(".xml") else training_text(TRAIN["de"])
+    assert usual in text
+    changed = iwslt(**{ending: text.replace(usual, unusual, -1 if usual else 1)})
+    assert make(tmp_path / "unusual", "iwslt", changed) == make(tmp_path / "usual", "iwslt", iwslt())
 
 
 def talks(changed):
@@ -347,32 +325,18 @@ NO_PRONOUNS = [
     ([pronoun_item(3, 1)], films(*FILMS)[:-30]),
     ([pronoun_item(1, 1)], films(("Europarl", "It was old.", "Es war alt."))),
 ]
-NO_TALKS = [  # (the end of a file's name, its text, message)
-    ("tags.de-en.de", training_text({1: ["Hallo"], 7: ["Ja"]}), r"train: bad talks: 1 of 2; .*talk 1 \(1 lines in "),
-    ("tags.de-en.de", training_text({1: ["Hallo"], 7: ["Ja"]}), r"tags\.de-en\.de from line 3, 2 lines in .*\.en from"),
-    (
-        "tags.de-en.en",
-        training_text({1: ["a", "b"], 8: ["c"]}),
-        r"2 of 3; .*talk 7 \(\S*\.de from line 11; not in en\)",
-    ),
-    ("tags.de-en.de", training_text({1: TRAIN["de"][1]}), r"1 of 2; .*talk 7 \(.*train\.tags\.de-en\.en .*not in de"),
-    ("tags.de-en.en", "Hello\n", r"train\.tags\.de-en\.en: line 1"),
-    ("tags.de-en.en", "<talkid>1</talkid>\n", r"train\.tags\.de-en\.en: .*<title>"),
-    ("tags.de-en.en", None, r"'de-en/train\.tags\.de-en\.en' is not a plain file of the archive"),
-    ("dev2010.de-en.de.xml", xml({20: ["a", "b"]}), r"test: bad talks: 1 of 2; .*talk 21 .*not in de"),
-    ("dev2010.de-en.de.xml", xml({20: ["a"], 21: ["c"]}), r"talk 20 .*dev2010\.de-en\.en\.xml from line 4"),
-    ("dev2010.de-en.de.xml", '<doc docid="20">\n<seg id="1"> a\nb\n', r"dev2010\.de-en\.de\.xml: line 2"),
-    ("dev2010.de-en.de.xml", '<seg id="1"> a </seg>\n', r"dev2010\.de-en\.de\.xml: line 1"),
-    ("dev2010.de-en.de.xml", "<mteval>\n</mteval>\n", r"dev2010\.de-en\.de\.xml: .*<doc"),
-]
 NO_SUBTITLES = [
-    *(
-        ({"es": "una\n" * n}, rf"toy/a\.zip: Subs\.en-es\.es has {n} lines, and Subs\.en-es\.ids has 28")
-        for n in (1, 27, 29)
-    ),
+    ({"es": "una\n"}, r"toy/a\.zip: .*Subs\.en-es\.es has 1 lines, and Subs\.en-es\.ids has 28"),
+    ({"es": "una\n" * 27}, r"Subs\.en-es\.es has 27 lines"),
+    ({"es": "una\n" * 29}, r"Subs\.en-es\.es has 29 lines"),
     ({"ids": None}, r"the archive has 0 files \.ids"),
     ({"es": None}, r"Subs\.en-es\.es"),
 ]
+
+
+def talk_text(ending, talks):
+    """The text of talks, or another one."""
+    return (xml if ending.endswith(".xml") else training_text)(talks) if isinstance(talks, dict) else talks
 
 
 @pytest.mark.parametrize(
@@ -392,14 +356,14 @@ NO_SUBTITLES = [
         *(("contrapro", contrapro(*no_pronouns), r"contrapro\.json: ") for no_pronouns in NO_PRONOUNS),
         ("contrawsd", one_set("final.json", SOUNDS), "must start with the languages, like de-en.final.json"),
         ("contrawsd", one_set("de-en.json", {"source": "Ton"}), "bad items: 1 of 1"),
-        ("contrawsd", one_set("de-en.json", 5), "not of format contrawsd"),
+        ("contrawsd", one_set("de-en.json", 5), "cannot be read as contrawsd"),
         ("contrawsd", one_set("de-en.json", [sense("many", "x")]), r"bad items: 1 of 1; .*item 1 \(.*'many'"),
         ("contrawsd", one_set("de-en.json", [{"source": "a", "errors": []}]), r"item 1 \(lacks 'reference'\)"),
         ("tvsub", tvsub(**{SECOND_EPISODE: "Two.\n"}), r"1 of 2; .*2 \(2 Chinese lines and 1 English ones\)"),
         ("tvsub", tvsub(**{SECOND_EPISODE: None}), r"1 of 2; .*episode 2 \('2\.en' is not in the archive\)"),
         ("tvsub", tvsub(**{TEST_SGM: None}), r"'test_trg\.sgm' is not in the archive"),
         ("tvsub", tvsub(**{DEV_CHINESE: "好\n好\n"}), r"different numbers .*dev\.en 1, dev\.zh 2"),
-        ("tvsub", tvsub(**{DEV_SGM: ""}), "not of format tvsub"),
+        ("tvsub", tvsub(**{DEV_SGM: ""}), "cannot be read as tvsub"),
         (
             "tvsub",
             tvsub(**{TEST_SGM: sgm([["1", "2", "3", "4"]])}),
@@ -412,12 +376,12 @@ NO_SUBTITLES = [
         ),
         ("opus_xml", opus(spanish=SPANISH | {"one": None}), r"documents: 1 of 3; .*one\.xml \(lacks 'es/one\.xml'\)"),
         ("opus_xml", opus(spanish=SPANISH | {"one": b"<text>"}), r"documents: 1 of 3; .*one\.xml \(.* is not XML"),
-        ("opus_xml", opus(aligned=gzip.compress(b"<cesAlign><linkGrp")), "not of format opus_xml"),
+        ("opus_xml", opus(aligned=gzip.compress(b"<cesAlign><linkGrp")), "cannot be read as opus_xml"),
         *(
             ("opus_moses", moses(EPISODES, **{f"Subs.en-es.{end}": text for end, text in changes.items()}), message)
             for changes, message in NO_SUBTITLES
         ),
-        *(("iwslt", iwslt(**{ending: text}), message) for ending, text, message in NO_TALKS),
+        *(("iwslt", iwslt(**{ending: talk_text(ending, text)}), message) for ending, text, message in DATA["no talks"]),
     ],
 )
 def test_what_is_not_of_a_format_is_refused(tmp_path, form, files, message):

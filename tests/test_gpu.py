@@ -87,7 +87,7 @@ def test_translations_are_those_of_a_cpu(slots, settings, gpu):
     documents = [range(5), range(5, 12)]
     decoding = DecodingSettings(beam=3, maximum_length_offset=4)
     expected, found = (
-        [best[0] for best in translate_ids(model.to(place), sentences, decoding, documents=documents, device=place)]
+        [best[0] for best in translate_ids(model.to(place), sentences, decoding, documents=documents)]
         for place in (CPU, gpu)
     )
     assert [one.tokens for one in found] == [one.tokens for one in expected]
@@ -104,6 +104,6 @@ def test_a_run_learns_to_reverse_digits_and_says_where(precision, tmp_path, gpu)
     average_run(experiment, "plain", 1)
     model = checkpoints.load_run(experiment.model(RUN), gpu)
     source, target = BinarizedCorpus(experiment.binarized).parallel("valid")
-    found = translate_ids(model, source, DecodingSettings(beam=1), device=gpu)
+    found = translate_ids(model, source, DecodingSettings(beam=1))
     assert sum(best[0].tokens == tuple(target[number]) for number, best in enumerate(found)) / len(found) >= 0.85
     assert torch.cuda.get_device_name(gpu) in str(rows(experiment)[0])

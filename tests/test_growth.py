@@ -1,9 +1,10 @@
 """The measurement of the text stages' growth: its text, what it runs and what it reports; sizes here are tiny."""
 
+from functools import partial
+
 import pytest
 
-from benchmarks import growth, machine, page, report
-from benchmarks.pictures import draw_growth
+from benchmarks import growth, machine, report
 from context_nmt.files import read_lines
 
 
@@ -35,28 +36,41 @@ def test_words_are_distinct(monkeypatch):
 
 @pytest.mark.slow
 def test_the_stages_of_an_experiment_are_measured_and_nothing_stays(tiny, tmp_path):
-    measured = growth.growth(60, tmp_path / "experiment")
-    assert list(measured["stages"]) == ["tokenize", "bpe"]
-    assert measured["pairs"] == 60
-    assert measured["distinct_words"] > 60
-    for stage in measured["stages"].values():
-        assert set(stage) == {"seconds", "cpu_seconds", "memory_mb"}
-        assert min(stage.values()) > 0
+    tables = growth.growth(60, tmp_path / "experiment").tables
+    for title in (growth.SECONDS, growth.CPU, growth.MEMORY):
+        assert list(tables[title]) == ["tokenize, 60 pairs", "bpe, 60 pairs"]
+        assert min(tables[title].values()) > 0
+    assert max(tables[growth.MEMORY].values()) < 10  # GB
+    assert tables[growth.WORDS]["60 pairs"] > 60
     assert not (tmp_path / "experiment").exists()
 
 
-def test_sizes_of_several_runs_are_kept_with_their_picture(tmp_path):
-    here = machine.describe(())
-    picture = tmp_path / page.picture(here, "growth")
-    for pairs, (seconds, memory) in {1000: (10.0, 4000), 2000: (23.0, 4001)}.items():
-        stage = {"seconds": 2 * seconds, "cpu_seconds": seconds, "memory_mb": memory}
-        stages = {"tokenize": stage, "bpe": stage}
-        values = {"pairs": pairs, "distinct_words": pairs // 10, "stages": stages, "machine": here}
-        draw_growth(report.keep_other(here, "growth", str(pairs), values, tmp_path), picture)
+def test_sizes_of_several_runs_are_kept_with_their_picture(tmp_path, monkeypatch):
+    here = {"commit": "0e"} | machine.describe()
+    measured = {2000: (23.0, 4.001), 1000: (10.0, 4.0)}
+
+    def made_up(pairs, _):
+        seconds, memory = measured[pairs]
+        rows = [f"{stage}, {pairs:,} pairs" for stage in growth.TEXT_STAGES]
+        values = {growth.SECONDS: round(2 * seconds), growth.CPU: seconds, growth.MEMORY: memory}
+        tables = {title: dict.fromkeys(rows, value) for title, value in values.items()}
+        words = {growth.WORDS: {f"{pairs:,} pairs": pairs // 10}, growth.PER_PAIR: {}}
+        return report.Part(growth.TITLE, tables | words, picture="growth")
+
+    monkeypatch.setattr(growth, "growth", made_up)
+    monkeypatch.setattr(growth.machine, "describe", lambda: here)
+    monkeypatch.setattr(growth.report, "keep", partial(report.keep, folder=tmp_path))
+    monkeypatch.setattr(growth.report, "with_earlier", partial(report.with_earlier, folder=tmp_path))
+    growth.main([2000, 1000])
     lines = read_lines(tmp_path / "README.md")
-    assert [line for line in lines if line.startswith("| bpe |")] == [
-        "| bpe | 1,000 | 20 | 10 | 1.00 | 4.00 |",
-        "| bpe | 2,000 | 46 | 23 | 1.15 | 4.00 **missed** |",
+    row, *rows = [line for line in lines if line.startswith(("| tokenize", "| bpe"))]
+    assert row == "| tokenize, 1,000 pairs | 20 | 10 | 4.00 | 1.00 |"
+    assert rows == [
+        "| tokenize, 2,000 pairs | 46 | 23 | 4.00 **missed** | 1.15 |",
+        "| bpe, 1,000 pairs | 20 | 10 | 4.00 | 1.00 |",
+        "| bpe, 2,000 pairs | 46 | 23 | 4.00 **missed** | 1.15 |",
     ]
+    assert "| 2,000 pairs | 200 |" in lines
+    picture = tmp_path / f"results/{machine.file_name(here)}-growth.svg"
     assert any(f"]({picture.relative_to(tmp_path)})" in line for line in lines)
     assert picture.read_bytes().startswith(b"<?xml")

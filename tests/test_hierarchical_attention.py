@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from context_nmt.files import UserError
 from context_nmt.mechanisms import hierarchical_attention as mechanism
-from context_nmt.transformer.sentence_context import SentenceContext, SourceStates, TargetStates
+from context_nmt.transformer.sentence_context import SentenceContext
 
 
 def layer(slot="decoder_output", **settings):
@@ -27,12 +27,9 @@ def states(*shape):
 def context(words, *, grad=False):
     """Sentences [B, K, 4] whose words are given, with states of their own on either side."""
     words = torch.tensor(words, dtype=torch.bool)
-    sides = [states(*words.shape, WIDTH).requires_grad_(grad) for _ in range(3)]
-    inputs = torch.zeros(words.shape, dtype=torch.long)
+    before = {name: states(*words.shape, WIDTH).requires_grad_(grad) for name in ("source", "target", "crossed")}
     return SentenceContext(
-        source=SourceStates(states=sides[0], words=words),
-        target=TargetStates(inputs=inputs, words=words, states=sides[1], crossed=sides[2]),
-        own_crossed=states(len(words), 5, WIDTH),
+        before=before | {"source_words": words, "target_words": words}, own_crossed=states(len(words), 5, WIDTH)
     )
 
 
@@ -76,13 +73,12 @@ WORDS = [
 def test_it_is_what_the_equations_say(slot, of):
     chosen = {"context": of} if slot == "decoder_output" else {}
     module, seen, queries = layer(slot, sentences=2, **chosen), context(WORDS), states(3, 5, WIDTH)
-    side = {"target": seen.target.states, "source": seen.source.states, "alignment": seen.target.crossed}[of]
-    memory = seen.source.states if slot == "encoder_output" else side
+    memory = seen.before["source" if slot == "encoder_output" else "crossed" if of == "alignment" else of]
     if slot == "decoder_output" and of == "alignment":
         memory = torch.stack([norm(module.context_norm, v) for v in memory.flatten(0, 2)]).view(memory.shape)
     found = module(queries, seen)
     for row, position in itertools.product(range(3), range(5)):
-        expected = slowly(module, queries[row, position], memory[row], seen.target.words[row])
+        expected = slowly(module, queries[row, position], memory[row], seen.before["target_words"][row])
         assert_close(found[row, position], expected, **EXACT)
 
 
@@ -95,8 +91,8 @@ def test_behind_the_encoder_there_is_nothing_to_choose():
 def test_only_the_last_sentences_are_seen():
     module, seen, queries = layer(sentences=1), context(WORDS[:1]), states(1, 5, WIDTH)
     for sentence in (0, 1):
-        others = seen.target.states.index_copy(1, torch.tensor([sentence]), states(1, 1, 4, WIDTH))
-        changed = replace(seen, target=replace(seen.target, states=others))
+        others = seen.before["target"].index_copy(1, torch.tensor([sentence]), states(1, 1, 4, WIDTH))
+        changed = replace(seen, before=seen.before | {"target": others})
         assert torch.equal(module(queries, seen), module(queries, changed)) == (sentence == 0)
 
 
@@ -107,7 +103,7 @@ def test_without_bypass_arbitrary_words_are_averaged():
     assert_close(bypassing(queries, seen), bypassing.output_norm(queries), **EXACT)
     found = official(queries, seen)
     attention = official.word_attention
-    means = attention.output(attention.value(seen.target.states[0]).mean(1))  # [K, D] all words alike
+    means = attention.output(attention.value(seen.before["target"][0]).mean(1))  # [K, D] all words alike
     summaries = official.word_output_norm(means)
     attention = official.sentence_attention
     summary = attention.output(attention.value(summaries).mean(0))
@@ -126,4 +122,4 @@ def test_gradients_stop_where_the_settings_say(detach_query, detach_context):
     seen, queries = context(WORDS[:1], grad=True), states(1, 5, WIDTH).requires_grad_()
     module(queries, seen).square().sum().backward()
     assert (queries.grad.abs().max() > 1e-9) == (not detach_query)
-    assert (seen.target.states.grad is None) == detach_context
+    assert (seen.before["target"].grad is None) == detach_context

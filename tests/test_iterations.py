@@ -9,12 +9,12 @@ import sacrebleu
 import yaml
 from tiny_training import digits, make_experiment
 
-from benchmarks import iterations, page
-from benchmarks.iterations import systems_of
+from benchmarks import iterations, machine, report
+from benchmarks.pictures import draw_searches
 from benchmarks.rounds import CORES, Measured
 from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
-from context_nmt.corpus.text_chain import TextChain, write_tokens
+from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.files import read_lines, write_json, write_lines
 from context_nmt.models.averaging import average_run
@@ -86,25 +86,29 @@ def benchmark(experiment):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iterations, "measure", made_up)
-        return iterations.iterations(2, systems_of(experiment), SENTENCES), contenders
+        return iterations.iterations(2, experiment, SENTENCES), contenders
 
 
 @pytest.fixture(scope="module")
-def values(benchmark):
+def part(benchmark):
     return benchmark[0]
 
 
 def test_every_search_takes_part_alone_and_in_batches(benchmark):
-    values, contenders = benchmark
-    assert [(one["system"], one["search"]) for one in values["searches"]] == SEARCHES
-    assert len({one.name for one in contenders}) == len(contenders) == 2 * len(SEARCHES)
+    part, contenders = benchmark
+    names = ["Teacher, beam 4", "Teacher, greedy", *(f"CMLM, {search}" for _, search in SEARCHES[2:5])]
+    names.append("CCAN, 10 iterations")
+    assert all(list(rows) == names for rows in part.tables.values())
+    assert [one.name for one in contenders] == [
+        f"{name}, {way}" for way in ("one at a time", "batched") for name in names
+    ]
     for number, one in enumerate(contenders):
-        folder, _, test, settings, sentences, threads = one.arguments
-        system, search = SEARCHES[number % len(SEARCHES)]
+        _, system, test, settings, sentences, workers = one.arguments
         alone = number < len(SEARCHES)
-        assert folder.name == f"{system}-1"
-        assert (test, sentences, threads) == ("valid", *((SENTENCES, 1) if alone else (40, CORES)))
-        assert one.threads == threads
+        assert system == SEARCHES[number % len(SEARCHES)][0]
+        search = SEARCHES[number % len(SEARCHES)][1]
+        assert (test, sentences, workers) == ("valid", *((SENTENCES, 1) if alone else (40, CORES)))
+        assert one.threads == workers
         assert (settings.batch_tokens == 1) is alone
         if system == "plain":
             assert settings.beam == {"beam 4": 4, "greedy": 1}[search]
@@ -113,45 +117,45 @@ def test_every_search_takes_part_alone_and_in_batches(benchmark):
             assert settings.length_beam == (3 if system == "masked" else 5)
 
 
-def test_speeds_are_relative_to_beam_search_of_the_same_kind(values):
-    for mode, first in (("alone", 1), ("batched", 1 + len(SEARCHES))):
-        for number, one in enumerate(values["searches"]):
-            assert one[mode]["relative"]["median"] == pytest.approx(first / (first + number), abs=1e-3)
-        assert values["searches"][0][mode]["rounds"] == [float(f"{60 / first / turn:.4g}") for turn in (1, 2)]
+def test_speeds_are_relative_to_beam_search_of_the_same_kind(part):
+    for mode, first in (("one at a time", 1), ("batched", 1 + len(SEARCHES))):
+        ratios = part.tables[f"speed / Teacher, beam 4, {mode}"].values()
+        expected = [first / (first + number) for number in range(len(SEARCHES))]
+        assert [one["median"] for one in ratios] == pytest.approx(expected, abs=1e-3)
+        rounds = part.tables[f"sentences/s, {mode}"]["Teacher, beam 4"]["rounds"]
+        assert rounds == [float(f"{60 / first / turn:.4g}") for turn in (1, 2)]
 
 
-def test_bleu_is_what_the_pipeline_finds(experiment, values):
-    plans = {"plain": "beam 4", "masked": "10 iterations", "gated": "10 iterations"}
-    scores = {(one["system"], one["search"]): one["bleu"] for one in values["searches"]}
+def test_bleu_is_what_the_pipeline_finds(experiment, part):
+    rows = {"plain": "Teacher, beam 4", "masked": "CMLM, 10 iterations", "gated": "CCAN, 10 iterations"}
+    scores = part.tables["BLEU, valid"]
     reference = read_lines(experiment.corpus / "valid.yy")
-    for variant, search in plans.items():
+    for variant, row in rows.items():
         name = f"{variant}-1"
         decode_run(experiment, variant, 1, device="cpu")
-        text, path = experiment.model(name) / "text", experiment.hypotheses(name)
-        write_tokens(text, experiment.binarized, experiment.decoded(name), path)
-        translations = list(TextChain(text).target_text(read_hypotheses(path, "valid")))
+        tokens = read_hypotheses(experiment.hypotheses(name), "valid")
+        translations = list(TextChain(experiment.model(name) / "text").target_text(tokens))
         bleu = sacrebleu.corpus_bleu(translations, [reference], force=True)
         assert bleu.score > 0
-        assert scores[variant, search] == pytest.approx(bleu.score, abs=1e-4)
-    assert values["signature"].startswith("nrefs:1|case:mixed")
+        assert scores[row] == round(bleu.score, 2)
+    assert "in batches: nrefs:1|case:mixed" in part.notes[1]
+    assert part.notes[0].startswith("Runs (parameters): plain-1 (d_model 32, 1+1 layers, ")
+    assert part.notes[-1].startswith("At least 100.0% of the lines")
 
 
-def test_the_picture_and_the_table_are_written(values, tmp_path):
-    iterations.write(values, tmp_path, "iterations-digits")
-    path = tmp_path / page.picture(values["machine"], "iterations-digits")
-    texts = {"one sentence at a time", "batched", "beam 4", "greedy", "1 iteration", "Teacher", "CCAN, 10 iterations"}
+def test_the_picture_and_the_table_are_written(part, tmp_path):
+    here = machine.describe()
+    report.keep(part, here, tmp_path, draw=draw_searches)
+    path = tmp_path / f"results/{machine.file_name(here)}-{part.picture}.svg"
+    assert part.picture.startswith("iterations-digits")
+    texts = {"one at a time", "batched", "beam 4", "greedy", "1 iteration", "Teacher", "CCAN, 10 iterations"}
     assert all(f"<!-- {text} -->".encode() in path.read_bytes() for text in texts)
     lines = read_lines(tmp_path / "README.md")
     assert any(f"]({path.relative_to(tmp_path)})" in line for line in lines)
     rows = [line for line in lines if line.startswith(("| Teacher, ", "| CMLM, ", "| CCAN, "))]
-    assert len(rows) == 3 * len(SEARCHES)  # BLEU, one at a time, in batches
-    assert rows[1] == f"| Teacher, greedy | {values['searches'][1]['bleu']:.2f} |"
-    assert rows[1 + len(SEARCHES)] == "| Teacher, greedy | 22.5 (15 to 30) | 0.50 (0.50 to 0.50) |"
-
-
-def test_systems_are_the_teacher_and_its_first_masked_students(experiment):
-    systems = systems_of(experiment)
-    assert (systems.teacher, systems.students, systems.test) == ("plain", ["masked", "gated"], "valid")
+    assert len(rows) == len(SEARCHES)
+    bleu, batched = part.tables["BLEU, valid"]["Teacher, greedy"], "5.62 (3.75 to 7.50) | 0.88 (0.88 to 0.88)"
+    assert rows[1] == f"| Teacher, greedy | {bleu:.2f} | 22.5 (15 to 30) | 0.50 (0.50 to 0.50) | {batched} |"
 
 
 def test_an_experiment_without_students_or_models_is_one_line(experiment, tmp_path, monkeypatch, capsys):

@@ -4,18 +4,12 @@ import pytest
 from measured import assert_golden
 from project_root import ROOT
 
-from context_nmt.corpus.catalogue import read_entry
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.parameters import read_parameters
 
 
 def settings(experiment):
     return read_parameters(ROOT / "experiments" / experiment / "params.yaml")
-
-
-def test_the_test_set_of_german_is_all_five():
-    (file,) = read_entry(ROOT / "data/params.yaml", "iwslt14-de-en").files
-    assert sum(output == "test.en" for output in file.outputs) == 5
 
 
 def test_the_recipe_of_dual_context():

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from measured import assert_golden
@@ -11,6 +12,7 @@ from context_nmt.miniature.lexicon import (
     CASES,
     PATH,
     TABLES,
+    WithObject,
     a_or_an,
     english_nouns,
     english_verb,
@@ -74,18 +76,58 @@ def test_there_are_as_many_words_as_the_corpus_needs():
     assert Counter(noun.side for noun in LEXICON.senses.values()) == {"en": 20, "de": 18}
     assert sum(len(noun.de) > 1 for noun in NOUNS) >= 6
     assert sum(len(noun.en) > 1 for noun in NOUNS) >= 5
-    assert sum(verb.de.prefix != "" for verb in LEXICON.verbs.values()) >= 8
-    assert {verb.frame for verb in LEXICON.verbs.values() if verb.de.auxiliary == "sein"} == {"copula", "intransitive"}
     genders = Counter(noun.de[0].gender for noun in LEXICON.nouns.values() if noun.kind != "person")
     assert all(count >= 0.28 * genders.total() for count in genders.values())
 
 
 def test_both_senses_of_a_word_share_it_and_nothing_else():
     for noun in LEXICON.senses.values():
+        assert len(LEXICON.of_word(noun)) == 2, noun.name
         other = LEXICON.other_sense(noun)
         assert LEXICON.other_sense(other) is noun
         assert (noun.side, noun.ambiguous_word) == (other.side, other.ambiguous_word)
-        assert (noun.en == other.en, noun.de == other.de) == (noun.side == "en", noun.side == "de")
+        assert (noun.en == other.en, noun.de == other.de) == (noun.side == "en", noun.side == "de"), noun.name
+        assert len(noun.cues) > 2, noun.name
+        assert len(noun.of) > 1, noun.name
+        assert set(noun.of) <= set(noun.cues), noun.name
+        assert {*noun.cues, *noun.adjectives}.isdisjoint({*other.cues, *other.adjectives}), noun.name
+        cues = [LEXICON.nouns[cue] for cue in noun.cues]
+        assert all(len(cue.en) == len(cue.de) == 1 for cue in cues), noun.name  # no synonyms
+        assert all(LEXICON.adjectives[name].cue for name in noun.adjectives), noun.name
+
+
+def test_verbs_adjectives_and_prepositions_go_with_what_is_there():
+    kinds = {noun.kind for noun in NOUNS}
+    for verb in LEXICON.verbs.values():
+        assert kinds.issuperset(verb.subject + verb.object), verb.name
+        assert bool(verb.object) == (verb.frame in get_args(WithObject)), verb.name
+        assert bool(verb.prepositions) == (verb.frame in ("positional", "directional")), verb.name
+        assert {LEXICON.prepositions[name].case for name in verb.prepositions} <= {"two-way"}, verb.name
+        own = verb.preposition
+        assert bool(own.en and own.de and own.case) == (verb.frame == "prepositional"), verb.name
+    for preposition in LEXICON.prepositions.values():
+        assert preposition.case, preposition.name
+        assert preposition.kinds, preposition.name
+        assert kinds.issuperset(preposition.kinds), preposition.name
+    for adjective in LEXICON.adjectives.values():
+        assert adjective.cue != bool(adjective.kinds), adjective.name
+        assert kinds.issuperset(adjective.kinds), adjective.name
+    assert LEXICON.adjectives.keys() >= {name for group in LEXICON.contraries for name in group}
+    assert [noun.name for noun in NOUNS if (noun.at is None) == (noun.kind == "place")] == []
+
+
+SECTIONS = ("verbs", "adjectives", "adverbs", "subordinators", "conjunctions", "numerals", "prepositions")
+
+
+@pytest.mark.parametrize("entries", [NOUNS, *(getattr(LEXICON, name).values() for name in SECTIONS)])
+@pytest.mark.parametrize("side", ["en", "de"])
+def test_a_word_has_one_entry_unless_it_is_ambiguous(entries, side):
+    holders = {}
+    for entry in entries:
+        words = getattr(entry, side)
+        for word in words if isinstance(words, tuple) else [words]:
+            first = holders.setdefault(getattr(word, "lemma", word), entry)
+            assert first is entry or first.side == entry.side == side, entry.name
 
 
 @pytest.mark.slow

@@ -5,20 +5,25 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
+import nltk
 import pytest
 
 from context_nmt.files import UserError
+from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.documents import Document
+from context_nmt.miniature.grammar import Leaf, Node, realise
+from context_nmt.miniature.lexicon import load_lexicon
 from context_nmt.miniature.probing import (
     TASKS,
     BalancedSampler,
     ParsedSentence,
     main_verb,
+    numbered,
     object_noun,
-    parse_tree,
     subject_noun,
     write_probing_tasks,
 )
-from context_nmt.settings.miniature import ProbingTaskSizes
+from context_nmt.settings.miniature import MiniatureSettings, ProbingTaskSizes
 
 pytestmark = pytest.mark.slow
 
@@ -33,72 +38,23 @@ BINARY = {
 }
 
 
-# A few English words with trees, enough for every probing task; not the project's grammar.
-PEOPLE = ["baker", "king", "nurse", "sailor", "doctor", "pilot", "farmer", "singer", "judge", "guard"]
-ANIMALS = ["horse", "tiger", "donkey", "rabbit", "camel", "goat", "sheepdog", "raven", "beaver", "monkey"]
-FOODS = ["apple", "banana", "pear", "cake", "potato", "tomato", "carrot", "melon", "onion", "plum"]
-LETTERS = ["letter", "book", "poem", "note", "novel", "story", "message", "postcard", "list", "report"]
-SEEN = ["praise", "visit", "greet", "follow", "want", "need", "help", "pull", "push", "call"]
-EATEN = ["cook", "taste", "peel", "roast", "grill", "boil", "salt", "smell", "crush", "mash"]
-READ = ["print", "translate", "copy", "sign", "post", "burn", "answer", "mail", "edit", "publish"]
-VERBS = [(SEEN, ANIMALS), (EATEN, FOODS), (READ, LETTERS)]
-
-
-def regular(word, ending):
-    return word + {"s": "es" if word.endswith(("sh", "o")) else "s", "d": "d" if word.endswith("e") else "ed"}[ending]
-
-
-def noun_phrase(random, nouns, clauses=0):
-    noun, tag = (random.choice(nouns), "NN")
-    if random.random() < 0.5:
-        noun, tag = regular(noun, "s"), "NNS"
-    adjective = f"(JJ {random.choice(['old', 'young', 'strange', 'small'])}) " if random.random() < 0.4 else ""
-    simple = f"(NP (DT the) {adjective}({tag} {noun}))"
-    if clauses and random.random() < 0.4:
-        return f"(NP {simple} (SBAR (WHNP (WDT that)) (S {clause(random, clauses - 1)})))"
-    if random.random() < 0.2:
-        return f"(NP {simple} (PP (IN near) (NP (DT the) (NN {random.choice(['river', 'tower', 'garden'])}))))"
-    return simple
-
-
-def clause(random, clauses=2):
-    verbs, objects = random.choice(VERBS)
-    verb = random.choice(verbs)
-    subject = noun_phrase(random, PEOPLE)
-    word, tag = (regular(verb, "d"), "VBD") if random.random() < 0.5 else (verb, "VBP")
-    if tag == "VBP" and "(NN " in subject:
-        word, tag = regular(verb, "s"), "VBZ"
-    often = f"(ADVP (RB {random.choice(['often', 'gladly', 'slowly'])})) " if random.random() < 0.3 else ""
-    return f"{subject} {often}(VP ({tag} {word}) {noun_phrase(random, objects, clauses)})"
-
-
-def sentence(random):
-    kind = random.random()
-    if kind < 0.25:
-        inner = f"(S {clause(random)}) (, ,) (CC and) (S {clause(random)})"
-    elif kind < 0.4:
-        inner = f"(PP (IN in) (NP (DT the) (NN evening))) (, ,) {clause(random)}"
-    else:
-        inner = clause(random)
-    return parsed(f"(ROOT (S {inner} (. .)))")
-
-
 def parsed(brackets):
-    """A gold record with the tokens and tags of its tree."""
-    leaves = [leaf.split() for leaf in brackets.replace("(", ")").split(")") if len(leaf.split()) == 2]
-    tags, tokens = (list(column) for column in zip(*leaves, strict=True))
-    tokens[0] = tokens[0].capitalize()
-    return ParsedSentence.from_gold({"en": {"tokens": tokens, "tags": tags}, "tree": brackets})
+    """The sentence of a tree, with a capital at its start."""
+    tree = nltk.Tree.fromstring(brackets)
+    tokens, tags = zip(*tree.pos(), strict=True)
+    return ParsedSentence((tokens[0].capitalize(), *tokens[1:]), tags, numbered(nodes(tree)))
 
 
-def sentences(count):
-    random = Random(1)
-    return [sentence(random) for _ in range(count)]
+def nodes(tree):
+    """A tree of the grammar."""
+    return Leaf(tree.label(), tree[0]) if tree.height() == 2 else Node(tree.label(), tuple(map(nodes, tree)))
 
 
 @pytest.fixture(scope="module")
 def pool():
-    return sentences(6000)
+    vocabulary, rates = Vocabulary(load_lexicon()), MiniatureSettings().probing_rates
+    documents = [Document(vocabulary, rates, Random(f"probing {number}")).plan() for number in range(1600)]
+    return [ParsedSentence.of(realise(sentence)) for document in documents for sentence in document]
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +160,7 @@ def test_no_target_form_is_in_two_splits(folder, known, task, find):
         for label, tokens in pairs:
             target = find(known[" ".join(tokens)])
             assert {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}.get(target.label, target.label) == label
-            assert seen.setdefault(tokens[target.first], split) == split
+            assert seen.setdefault(tokens[target.first].lower(), split) == split
     assert set(seen.values()) == {"tr", "va", "te"}
 
 
@@ -213,10 +169,23 @@ def gaps(tokens):
     return [(*tokens[:place], None, *tokens[place + 1 :]) for place in range(len(tokens))]
 
 
-def test_what_replaces_a_word_does_so_in_one_split_and_makes_known_bigrams(folder, known):
+def meetings(tokens, tags, place):
+    """The pairs of a word with each verb near it if it is a noun, and with each noun if it is a verb."""
+    near = [other for other in range(len(tags)) if abs(other - place) <= 3]
+    others = [other for other in near if {tags[other][0], tags[place][0]} == {"N", "V"}]
+    return {(tags[place], tokens[place].lower(), tags[other], tokens[other].lower()) for other in others}
+
+
+def test_what_replaces_a_word_is_odd_does_so_in_one_split_and_makes_known_bigrams(folder, known):
     seen = {}
-    rests = {rest for text in known for rest in gaps(text.split(" "))}
+    rests = {rest: sentence for text, sentence in known.items() for rest in gaps(text.split(" "))}
     bigrams = {pair for text in known for pair in pairwise(text.lower().split(" "))}
+    usual = {
+        pair
+        for sentence in known.values()
+        for place in range(len(sentence.tags))
+        for pair in meetings(sentence.tokens, sentence.tags, place)
+    }
     for split, pairs in read(folder, "odd_man_out").items():
         for label, tokens in pairs:
             assert (" ".join(tokens) in known) == (label == "O")
@@ -225,33 +194,21 @@ def test_what_replaces_a_word_does_so_in_one_split_and_makes_known_bigrams(folde
             assert places
             if label == "C" and len(places) == 1:
                 assert seen.setdefault(tokens[places[0]], split) == split
+                tags = rests[gaps(tokens)[places[0]]].tags
+                assert meetings(tokens, tags, places[0]) - usual  # with a word that it never meets
     assert set(seen.values()) == {"tr", "va", "te"}
 
 
-def test_an_odd_word_is_of_the_wrong_kind(folder):
-    """In the toy grammar food is cooked, letters are read, and animals are seen."""
-    nouns = [{form for word in words for form in (word, regular(word, "s"))} for _, words in VERBS]
-    verbs = [{form for word in words for form in (word, regular(word, "s"), regular(word, "d"))} for words, _ in VERBS]
-    fits = defaultdict(Counter)
-    for label, tokens in inside(folder, "odd_man_out"):
-        held = set(tokens)
-        if tokens.count("the") + tokens.count("The") == 2:  # a subject and an object
-            verb = next((kind for kind, words in enumerate(verbs) if words & held), None)
-            fits[label][any(words & held and kind == verb for kind, words in enumerate(nouns))] += 1
-    assert fits["O"][False] == 0
-    assert fits["C"][False] > max(10, 4 * fits["C"][True])
-
-
 def test_inverted_clauses_start_with_a_capital_and_are_as_long_as_others(folder, known):
-    relations = Counter()
+    relations, lowered = Counter(), {text.lower() for text in known}
+    conjunctions = {word.en for word in load_lexicon().conjunctions.values()}
     for label, tokens in inside(folder, "coordination_inversion"):
-        middle = tokens.index("and")
+        (middle,) = (place for place, token in enumerate(tokens) if token in conjunctions and tokens[place - 1] == ",")
         first, second = tokens[: middle - 1], tokens[middle + 1 : -1]
         relations[label, (len(first) > len(second)) - (len(first) < len(second))] += 1
         assert (" ".join(tokens) in known) == (label == "O")
-        if label == "I":
-            back = [second[0].capitalize(), *second[1:], ",", "and", first[0].lower(), *first[1:], "."]
-            assert " ".join(back) in known
+        assert tokens[0][0].isupper()
+        assert label == "O" or " ".join([*second, ",", tokens[middle], *first, "."]).lower() in lowered
     for relation in (-1, 0, 1):
         assert relations["O", relation] == relations["I", relation]
     assert relations["O", 1] > 0
@@ -272,21 +229,19 @@ def test_names_keep_their_capital_and_sentences_with_two_conjunctions_their_orde
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_too_small_a_pool_says_what_to_raise(tmp_path, task):
+def test_too_small_a_pool_says_what_to_raise(pool, tmp_path, task):
     advice = r"raise probing\.documents \(9\) or lower its sizes \(training 2000, validation 400, test 300\)$"
     sizes = {"documents": 9, "training": 2000, "validation": 400, "test": 300}
     with pytest.raises(UserError, match=advice) as error:
-        drawn(task, sentences(40), **sizes)
+        drawn(task, pool[:40], **sizes)
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"^probing task sentence_length: fewer than two classes"):
-        write_probing_tasks(sentences(40), tmp_path, ProbingTaskSizes(**sizes), Random(1))
+        write_probing_tasks(pool[:40], tmp_path, ProbingTaskSizes(**sizes), Random(1))
 
 
 def test_a_tree_is_as_deep_as_its_deepest_word():
-    assert parse_tree("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))").depth == 5
-    for brackets in ("", "(S", "(S (NN a)))", "(S (NN a)) (S (NN b))"):
-        with pytest.raises(ValueError, match=r"tree|bracket"):
-            parse_tree(brackets)
+    sentence = parsed("(ROOT (S (NP (DT The) (NN man)) (VP (VBD bought) (NP (DT the) (NN table))) (. .)))")
+    assert sentence.tree.depth == 5
 
 
 @pytest.mark.parametrize(

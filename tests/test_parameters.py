@@ -223,21 +223,18 @@ def test_text_that_is_not_utf8_and_a_missing_file_are_named(tmp_path):
     assert message(path).startswith("not YAML ('utf-8' codec can't decode byte 0xfc")
 
 
-def test_numbers_are_those_of_yaml_1_2(tmp_path):
+def test_numbers_are_those_of_yaml_1_2_and_a_table_may_be_merged_into_others(tmp_path):
+    """A key that overrides a merged one is no duplicate."""
     path = write(tmp_path, "[1e-9, -2E+3, 0.5e1, 1.e2, 12e03, 1e, e9, 0x1e9]")
     assert read_yaml(path) == [1e-9, -2000.0, 5.0, 100.0, 12000.0, "1e", "e9", 0x1E9]
+    path = write(tmp_path, "a: {b: &b {x: 1}, c: {d: &d {<<: *b, x: 2}}}\ne: {<<: *d, y: 3}\n")
+    assert read_yaml(path) == {"a": {"b": {"x": 1}, "c": {"d": {"x": 2}}}, "e": {"x": 2, "y": 3}}
 
 
 def test_what_stages_are_launched_with_is_read_as_all_other_settings(tmp_path):
     text = "focus:\tplain\nlaunch:\n  train: {hours: 1e1, partition: no, cores: 010}\n"
     launch = read_launch(write(tmp_path, text), tmp_path).train
     assert (launch.hours, launch.partition, launch.cores) == (10.0, "no", 10)
-
-
-def test_a_table_may_be_merged_into_others(tmp_path):
-    """A key that overrides a merged one is no duplicate."""
-    path = write(tmp_path, "a: {b: &b {x: 1}, c: {d: &d {<<: *b, x: 2}}}\ne: {<<: *d, y: 3}\n")
-    assert read_yaml(path) == {"a": {"b": {"x": 1}, "c": {"d": {"x": 2}}}, "e": {"x": 2, "y": 3}}
 
 
 LIKE = """\

@@ -19,8 +19,7 @@ from context_nmt.models import mechanisms
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
-from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.model import AveragingSettings, LayerSlot, ScheduleSettings
+from context_nmt.settings.model import LayerSlot
 from context_nmt.settings.parameters import Experiment
 
 MADE_UP = """
@@ -56,75 +55,46 @@ def _made_up_mechanism(tmp_path, monkeypatch):
     sys.modules.pop("context_nmt.mechanisms.made_up", None)
 
 
-def fillings(slot="encoder_self_attention", model=None, **entry):
-    one = experiment(slots={slot: {"mechanism": "made_up", **entry}}, model=model or {})
-    return plan(one, "one").training.model.slots[slot]
-
-
 def made_up(kernel_size, gate=True):
     return Filling(mechanism="made_up", settings={"kernel_size": kernel_size, "gate": gate})
 
 
+def entry(**settings):
+    return {"mechanism": "made_up", **settings}
+
+
 @pytest.mark.parametrize(
-    ("entry", "expected"),
+    ("given", "expected"),
     [
-        ({"kernel_size": 3}, (made_up(3), made_up(3))),
-        ({"kernel_size": [3, 5], "gate": False}, (made_up(3, gate=False), made_up(5, gate=False))),
-        ({"layers": [2], "kernel_size": 3}, (FILLING, made_up(3))),
-        ({"layers": [1], "kernel_size": [3]}, (made_up(3), FILLING)),
-        ({"layers": [2, 1], "kernel_size": [3, 5]}, (made_up(5), made_up(3))),
+        (entry(kernel_size=3), (made_up(3), made_up(3))),
+        (entry(kernel_size=[3, 5], gate=False), (made_up(3, gate=False), made_up(5, gate=False))),
+        (entry(layers=[2], kernel_size=3), (FILLING, made_up(3))),
+        (entry(layers=[1], kernel_size=[3]), (made_up(3), FILLING)),
+        (entry(layers=[2, 1], kernel_size=[3, 5]), (made_up(5), made_up(3))),
+        # Several entries fill layers of their own.
+        ([{"mechanism": PLAIN, "layers": [1]}, entry(kernel_size=3, layers=[2])], (FILLING, made_up(3))),
+        ([entry(kernel_size=3, layers=[2]), {"mechanism": PLAIN, "layers": [1]}], (FILLING, made_up(3))),
+        ([entry(kernel_size=3, layers=[2])], (FILLING, made_up(3))),
     ],
 )
-def test_layers_picks_some_and_a_list_gives_a_value_per_layer(entry, expected):
-    assert fillings(**entry) == expected
+def test_layers_picks_some_and_a_list_gives_a_value_per_layer(given, expected):
+    """Slots that are left out are plain."""
+    slots = plan(experiment(slots={"encoder_self_attention": given}), "one").training.model.slots
+    others = dict.fromkeys(("decoder_self_attention", "cross_attention"), (FILLING, FILLING))
+    assert slots == {"encoder_self_attention": expected} | others
 
 
 def test_each_stack_has_its_own_number_of_layers():
+    slots = {"encoder_self_attention": entry(kernel_size=3), "cross_attention": entry(kernel_size=[1, 2, 3])}
     depth = {"encoder_layers": 1, "decoder_layers": 3}
-    assert fillings("encoder_self_attention", depth, kernel_size=3) == (made_up(3),)
-    assert fillings("cross_attention", depth, kernel_size=[1, 2, 3]) == (made_up(1), made_up(2), made_up(3))
-    assert plan(experiment(model=depth), "one").training.model.slots["decoder_self_attention"] == (FILLING,) * 3
-
-
-def test_slots_that_are_left_out_are_plain():
-    slots = plan(experiment(slots={"cross_attention": {"mechanism": "made_up", "kernel_size": 3}}), "one")
-    assert slots.training.model.slots == {
-        **{slot: (Filling(mechanism=mechanisms.plain(slot)),) * 2 for slot in get_args(LayerSlot)},
-        "cross_attention": (made_up(3), made_up(3)),
+    assert plan(experiment(slots=slots, model=depth), "one").training.model.slots == {
+        "encoder_self_attention": (made_up(3),),
+        "decoder_self_attention": (FILLING,) * 3,
+        "cross_attention": (made_up(1), made_up(2), made_up(3)),
+        "encoder_feed_forward": (Filling(mechanism="feed_forward"),),
+        "decoder_feed_forward": (Filling(mechanism="feed_forward"),) * 3,
         "norm": (Filling(mechanism="layer_norm"),),
     }
-
-
-def test_entries_of_one_slot_fill_layers_of_their_own():
-    plain = {"mechanism": PLAIN, "layers": [1]}
-    other = {"mechanism": "made_up", "kernel_size": 3, "layers": [2]}
-    for order in ([plain, other], [other, plain], [other]):
-        one = experiment(slots={"encoder_self_attention": order})
-        assert plan(one, "one").training.model.slots["encoder_self_attention"] == (FILLING, made_up(3))
-
-
-def test_a_variant_overrides_the_recipe_key_by_key():
-    recipe = {
-        "training": {"batch_tokens": 77, "keep_last": 9, "schedule": {"kind": "cosine", "warmup": 5, "factor": 2.0}},
-        "decoding": {"beam": 3},
-    }
-    changes = {
-        "model": {"width": 16, "norm": "post"},
-        "training": {"maximum_updates": 11, "schedule": {"warmup": 7}},
-        "averaging": {"count": 8},
-        "decoding": {"length_penalty": "none"},
-    }
-    settings = experiment(more=recipe, **changes)
-    one, plain = plan(settings, "one"), plan(settings, "plain")
-    assert (one.training.model.model.width, one.training.model.model.norm) == (16, "post")
-    assert one.training.model.model.heads == plain.training.model.model.heads
-    assert (one.training.training.maximum_updates, one.training.training.batch_tokens) == (11, 77)
-    assert one.training.training.schedule == ScheduleSettings(kind="cosine", warmup=7, factor=2.0)
-    assert one.averaging == AveragingSettings(select="last", count=8)
-    assert one.decoding == DecodingSettings(beam=3, length_penalty="none")
-
-    assert (plain.training.model.model, plain.training.training) == (settings.model, settings.training)
-    assert (plain.averaging, plain.decoding) == (settings.averaging, settings.decoding)
 
 
 def test_two_vocabularies_do_not_share_a_table():
@@ -140,22 +110,11 @@ def test_as_many_checkpoints_as_are_kept_can_be_averaged():
     assert plan(experiment(**variant), "one").averaging.count == 2
 
 
-def test_a_plan_is_read_as_it_was_written(tmp_path):
-    variant = {
-        "slots": {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [2]}},
-        "model": {"norm": "post", "dropout": 0.25},
-        "training": {"schedule": {"kind": "cosine", "decay_updates": 9}, "patience": 3},
-    }
-    written = plan(experiment(**variant), "one").training
-    written.write(tmp_path / "plan.json", {"context_nmt.mechanisms.made_up": "0123"})
-    assert TrainingPlan.read(tmp_path / "plan.json") == written
-    assert ModelPlan.from_dict(read_json(tmp_path / "plan.json")["model"]) == written.model
-
-
 def write_experiment(folder, variant, **settings):
     values = {
         "root": ".",
         "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
+        "training": {"batch_tokens": 77, "keep_last": 9, "schedule": {"kind": "cosine", "warmup": 5, "factor": 2.0}},
         "decoding": {"beam": 3},
         "variants": {"plain": {}, "one": variant},
         "train": {"bitext": ["plain", "one"]},
@@ -177,11 +136,12 @@ def plans(experiment):
     return "".join(f"{path} {json.dumps(values, indent=1)}\n" for path, values in found.items())
 
 
-MIXED = {
+MIXED = {  # its recipe is the experiment's, changed key by key
+    "model": {"width": 16, "norm": "post", "dropout": 0.25},
     "slots": {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}},
-    "training": {"validation_bleu": True},
-    "averaging": {"count": 2},
-    "decoding": {"beam": 1},
+    "training": {"maximum_updates": 11, "validation_bleu": True, "patience": 3, "schedule": {"warmup": 7}},
+    "averaging": {"count": 8},
+    "decoding": {"length_penalty": "none"},
 }
 
 
@@ -196,7 +156,9 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
     for variant in written.settings.variants:
         code = read_json(written.plan(variant, "training"))["code"]
         assert code == {name: digests[name] for name in code}
-        assert TrainingPlan.read(written.plan(variant, "training")) == plan(written.settings, variant).training
+        planned = plan(written.settings, variant).training
+        assert TrainingPlan.read(written.plan(variant, "training")) == planned
+        assert ModelPlan.from_dict(read_json(written.plan(variant, "training"))["model"]) == planned.model
     for corpus in written.settings.download:
         assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
 

@@ -18,6 +18,7 @@ def split_into_documents(draw):
 
 @given(split_into_documents(), st.data())
 def test_every_row_finds_the_sentences_before_it(documents, data):
+    assert sentences_before(None, 3).tolist() == [0, 0, 0]
     count, sentences = documents[-1].stop, data.draw(st.integers(0, 4))
     reach = sentences + data.draw(st.integers(0, 4))
     numbers = np.array(data.draw(st.lists(st.integers(0, count - 1), min_size=1, unique=True)))
@@ -34,10 +35,6 @@ def test_every_row_finds_the_sentences_before_it(documents, data):
             wanted = number - (sentences - place)
             there = wanted >= first[number] and wanted in rows.tolist()
             assert found == (rows.tolist().index(wanted) if there else -1)
-
-
-def test_without_documents_nothing_stands_before_a_sentence():
-    assert sentences_before(None, 3).tolist() == [0, 0, 0]
 
 
 @given(split_into_documents(), st.data())

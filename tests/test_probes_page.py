@@ -55,31 +55,13 @@ def made(folder: Path, state: str) -> Experiment:
     return experiment
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("probed"), "all")
-
-
 @pytest.mark.parametrize("state", ["all", "partly", "none", "unasked"])
 def test_probes_stand_beside_chance_and_their_baseline_by_layer_frequency_and_tag(tmp_path, state):
-    """Of sentence probes, only the tasks that were there; their classifiers' deviation; chance first."""
-    folder = made(tmp_path, state).reports / "pages"
-    pictures = sorted(path.name for path in folder.glob("figures/*.svg") if path.stem.startswith(("lex", "sent")))
-    page = (folder / "probes.md").read_text(encoding="utf-8")
-    assert_golden(f"{page}\nPictures: {', '.join(pictures)}\n", f"probes-{state}.md")
-
-
-def test_probes_are_rows_of_the_table_of_results(written):
-    rows = (written.metrics / "results.csv").read_text(encoding="utf-8").split("\n")
-    assert any(row.startswith("gauss,tasks,probe,,tree_depth,68.0,0.7071,2,transformer,7.0") for row in rows)
-    assert any(row.startswith("gauss,test,lexical_encoder_by_tag,0,PRP$,25.0") for row in rows)
-    assert any(row.startswith("chance,tasks,probe,,tree_depth,20.0") for row in rows)
-    assert not any(row.startswith("alone,tasks") for row in rows)
-
-
-def test_pictures_differ_without_colour(written):
-    figures = written.reports / "pages/figures"
-    for name in ("sentence_probes", "lexical_probes", "lexical_frequency", "lexical_tag"):
-        assert "<dc:date>" not in (figures / f"{name}.svg").read_text(encoding="utf-8")
-    assert {"chance", "Transformer", "Gauss | half", "bigram shift"} <= set(texts(figures / "sentence_probes.svg"))
-    assert "stroke-dasharray" in (figures / "lexical_probes.svg").read_text(encoding="utf-8")
+    """On their page, in their pictures and in the table of results; only the tasks that were there."""
+    experiment = made(tmp_path, state)
+    page = (experiment.reports / "pages/probes.md").read_text(encoding="utf-8")
+    pictures = sorted((experiment.reports / "pages/figures").iterdir())
+    shown = [f"{one.name}: {', '.join(texts(one))}" for one in pictures if one.name.startswith(("lexical", "probe"))]
+    lines = (experiment.metrics / "results.csv").read_text(encoding="utf-8").split("\n")
+    rows = [line for line in lines if line.split(",")[1:2] == ["tasks"] or ",lexical_encoder_by_tag,0," in line]
+    assert_golden("\n".join([page, *shown, "", *rows, ""]), f"probes-{state}.md")

@@ -24,9 +24,7 @@ from context_nmt.measures.word_probes import STACKS, WordProbes, read_layers
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings import check
 from context_nmt.settings.evaluation import SentenceClassifierSettings, WordClassifierSettings
-from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.trainer import train_run
 
@@ -57,30 +55,22 @@ def test_a_task_is_found_by_features_that_tell_the_classes_apart(told, found):
 EXAMPLES = Examples(torch.randn(20, 4, generator=torch.Generator().manual_seed(1)), torch.arange(20) % 2)
 
 
-def test_equal_seeds_give_equal_classifiers():
-    settings = SentenceClassifierSettings(epochs=2)
-    one, same, other = (
-        sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed)
-        .classifier[0]
-        .weight
-        for seed in (1, 1, 2)
-    )
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
-
-
 def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch):
-    reached, weights = iter([50.0, 70.0, 70.0, 60.0, 90.0]), []
+    weights = []
 
     def scripted(probe, _):
         weights.append(probe.classifier[0].weight.clone())
         return next(reached)
 
     monkeypatch.setattr(sentence_probes, "accuracy", scripted)
-    settings = SentenceClassifierSettings(patience=2)
-    trained = sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=1)
-    assert len(weights) == 4
-    assert torch.equal(trained.classifier[0].weight, weights[1])
+    settings, trained = SentenceClassifierSettings(patience=2), []
+    for seed in (1, 1, 2):
+        reached = iter([50.0, 70.0, 70.0, 60.0, 90.0])
+        probe = sentence_probes.train_sentence_probe(EXAMPLES, EXAMPLES, classes=2, settings=settings, seed=seed)
+        trained.append(probe.classifier[0].weight)
+    assert len(weights) == 3 * 4
+    assert torch.equal(trained[0], weights[1])
+    assert [torch.equal(trained[0], other) for other in trained[1:]] == [True, False]  # equal seeds
 
 
 def test_groups_are_means_of_their_tasks_if_all_are_there():
@@ -122,24 +112,6 @@ def test_tasks_are_found_by_their_names(tmp_path):
     assert (task.classes, task.sentences["training"], task.labels["training"]) == (["A", "B"], ["a b", "b a"], [0, 1])
 
 
-@pytest.mark.parametrize(
-    ("probing", "message"),
-    [
-        ({"sentences": ["plain"]}, r"probing: sentences is \['plain'\], but tasks is not set"),
-        ({"words": ["plane"]}, r"probing\.words: no variant 'plane'; there are plain"),
-        ({"words": ["plain", "plain"]}, r"probing: words is \['plain', 'plain'\]; each may be listed only once"),
-        ({"tasks": "valid"}, r"probing\.tasks is 'valid', which is also the name of a test set"),
-        ({"sentence_classifier": {"seeds": []}}, r"sentence_classifier: seeds is empty"),
-        ({"word_classifier": {"dropout": 1}}, r"word_classifier\.dropout: input should be less than 1, not 1"),
-        ({"word_classifier": {"epoch": 1}}, r"word_classifier\.epoch: unknown key; did you mean 'epochs'"),
-    ],
-)
-def test_bad_settings_are_one_clear_error(digits, probing, message):
-    values = yaml.safe_load(digits.parameters.read_text()) | {"probing": probing}
-    with pytest.raises(UserError, match=message):
-        check(ExperimentSettings, values, where="params.yaml")
-
-
 def probing_experiment(folder, **probing):
     """A tiny run with these settings."""
     experiment = make_experiment(folder, pairs=30)
@@ -147,30 +119,19 @@ def probing_experiment(folder, **probing):
     experiment.parameters.write_text(yaml.safe_dump(values))
     experiment = type(experiment)(folder)
     write_plans(experiment)
-    (experiment.tokenized / "moses.json").write_text('{"source": {"language": "xx", "pretokenized": true}}')
     train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
     return experiment
 
 
-class SplitAtSpaces:
-    """A text chain whose words are the digits' own units."""
-
-    def __init__(self, folder):
-        self.corpus = BinarizedCorpus(folder)
-        self.source_vocabulary = self.corpus.source_vocabulary
-        self.source_subwords = list
-
-
-def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path, monkeypatch):
+def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path):
     experiment = probing_experiment(tmp_path, sentences=["plain"], tasks="tasks", sentence_classifier={"seeds": [1, 2]})
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
-    monkeypatch.setattr(sentence_probes, "TextChain", SplitAtSpaces)
     task, model = read_task(tasks / "sentence_length.txt"), load_run(experiment.model(RUN), torch.device("cpu"))
     text = sentence_probes.RunText(experiment.model(RUN) / "text")
     examples = sentence_probes.split_features(model, text, task)
-    expected = mean_states(model, [np.array(text.chain.source_vocabulary.ids("1 2 3"))])[0]
+    expected = mean_states(model, [np.array(text.chain.corpus.source_vocabulary.ids("1 2 3"))])[0]
     assert torch.allclose(examples["training"].features[1], expected, atol=1e-6)
     assert {split: one.labels.tolist() for split, one in examples.items()} == task.labels
     sentence_probes.probe_sentences(experiment, "plain", 1, device="cpu")
@@ -197,23 +158,15 @@ def model_for(corpus, **settings):
     return small_model(vocabulary=len(corpus.target_vocabulary), **settings).float()
 
 
-EMBEDDINGS_FOUND = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=12)
-
-
-def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus):
-    probes = WordProbes(model_for(corpus, width=32), corpus, EMBEDDINGS_FOUND)
-    found = flat(probes.rows("valid", dict.fromkeys(STACKS)))
+@pytest.mark.parametrize(("epochs", "sentences"), [(12, 100_000), (24, 100)], ids=["all", "sample"])
+def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus, epochs, sentences):
+    settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=epochs, training_sentences=sentences)
+    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
     assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
     assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
     assert not [name for name in found if "_tag_" in name]
     groups = [found[f"lexical_encoder_frequency_{number}_0"] for number in range(1, 11)]  # ten digits, one in each
     assert min(groups) >= 90
-
-
-def test_lexical_probes_learn_from_a_sample_of_the_text(corpus):
-    settings = replace(EMBEDDINGS_FOUND, epochs=24, training_sentences=100)
-    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
-    assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
 
 
 def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
@@ -230,17 +183,14 @@ def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     assert probes.right("encoder", layers["encoder"]).mean() < 0.2
 
 
-def test_adam_of_lexical_probes_is_the_one_of_the_settings():
-    settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
-    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
-    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
-
-
-def test_training_of_lexical_probes_stops_when_all_have_lost_their_patience(corpus, monkeypatch):
+def test_lexical_probes_train_with_the_adam_and_the_patience_of_the_settings(corpus, monkeypatch):
     epochs = []
     monkeypatch.setattr(WordProbes, "_epoch", lambda *_: epochs.append(1))  # nothing is learnt
     WordProbes(model_for(corpus), corpus, WordClassifierSettings(patience=2, epochs=9))
     assert len(epochs) == 3
+    settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
+    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
 
 
 @KINDS

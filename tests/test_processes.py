@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 
 def train_by(experiments, *options):
     """The results of the stage on each node, as `launch.train: torchrun OPTIONS` starts it in these folders."""
-    words = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "stages.train", "plain", "1"]
+    words = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "stages._run", "train", "plain", "1"]
     started = [
         subprocess.Popen(
             words,

@@ -14,17 +14,17 @@ from measured import read_claims
 from shown import texts
 
 from context_nmt.files import read_json, write_json
-from context_nmt.measures.rows import Measure, Row
-from context_nmt.report.formats import LATEX, escape_latex, format_latex
-from context_nmt.report.pages import about_confounds
+from context_nmt.measures.rows import Measure
+from context_nmt.report.formats import LATEX, escape_latex, format_latex, render
+from context_nmt.report.pages import results_page
 from context_nmt.report.papers import verdicts
-from context_nmt.report.papers.all_systems import System, all_systems_grid, systems_of_one_recipe
+from context_nmt.report.papers.all_systems import System, systems_grid, systems_of_one_recipe
 from context_nmt.report.papers.claim_rows import counts_of
 from context_nmt.report.papers.comparison import comparisons_of
-from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
+from context_nmt.report.papers.published import Claim, read_papers
 from context_nmt.report.papers.verdicts import Confound
 from context_nmt.report.pictures import draw_costs
-from context_nmt.report.tables import DASH, Cell, Grid, GridRow, Heading
+from context_nmt.report.tables import BLANK, DASH, Cell, Grid, GridRow, Heading
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.parameters import Experiment
@@ -45,7 +45,6 @@ GIVEN = {
     "corpus": PARAMETERS["corpus"] | {"validation": "dev"},
     "significance": {"metric": "sacrebleu", "resamples": 10, "seed": 1},
 }
-DOCUMENTS = "hierarchical_attention"
 PAPER = read_papers()["dual_contextual"]
 SLOTS = {"transformer": "transformer", "gauss": "dual_context_encoder"}  # what the made-up speeds are of
 
@@ -82,20 +81,6 @@ def changed(results, **settings):
     experiment = replace(results.experiment)
     experiment.__dict__["settings"] = replace(results.settings, **settings)
     return replace(results, experiment=experiment)
-
-
-GATE = Measure("test", "gate", 1)
-GATES = MeasureSpec(metric="gate", layer=1)
-
-
-def opened(results, gate=GATE, **values):
-    """The same experiment with a gate for some variants: a number, or one for each seed."""
-    rows = dict(results.rows)
-    for variant, given_values in values.items():
-        by_seed = given_values if isinstance(given_values, tuple) else (given_values,) * len(results.settings.seeds)
-        for seed, value in zip(results.settings.seeds, by_seed, strict=True):
-            rows[variant, seed] = [*rows.get((variant, seed), ()), Row(gate, value)]
-    return replace(results, rows=rows)
 
 
 def cells(experiment, table, query):
@@ -158,12 +143,6 @@ def test_numbers_are_those_of_results_json(root):
         assert (float(row.value), float(row.deviation)) == (expected["mean"], expected["deviation"])
         assert row.text.startswith(f"{expected['mean']:.2f} ± {expected['deviation']:.2f}")
         assert row.text in html(root)
-    for row in cells(root, "all-systems", "group == 'test, sacrebleu' and column == 'score'").itertuples():
-        if row.variant in results:
-            assert float(row.value) == results[row.variant]["test"]["sacrebleu"]["mean"]
-    for row in cells(root, "all-systems", "column == 'parameters'").itertuples():
-        if row.variant in results:
-            assert float(row.value) == results[row.variant]["model"]["parameters"]
 
 
 def changed_columns(paper, name, ids=(), **changes):
@@ -225,45 +204,56 @@ def test_learning_curves_bound_the_epochs_of_a_training(root, batches, accumulat
     assert System("dual_context_encoder", results).epochs is None
 
 
-def test_what_a_gain_costs(root):
-    experiments = read_all(root)
-    systems = {name: System(name, experiments[0], None) for name in VARIANTS}
-    assert systems["transformer"].tokens == pytest.approx(20, rel=0.05)
-    assert systems["han_joint"].tokens == pytest.approx(2 * systems["transformer"].tokens)
-    assert systems["han_joint"].flops == pytest.approx((4 + 1) * systems["transformer"].flops)
-    assert systems["han_joint"].seconds is None
-    assert systems["dual_context_encoder"].seconds == pytest.approx(systems["transformer"].seconds / 0.8123)
-    short = [curve[:1] for curve in experiments[0].curves["han_joint"]]
-    known = System("han_joint", replace(experiments[0], curves=experiments[0].curves | {"han_joint": short}))
-    assert systems["transformer"].tokens < known.tokens < systems["transformer"].tokens + 1
-    few = replace(experiments[0], curves=experiments[0].curves | {"transformer": short, "han_joint": short})
-    for unknown in (few, replace(experiments[0], curves={})):
+def test_what_a_training_costs(root):
+    """With the training that it continues; nothing is said from few points of a curve."""
+    results = read_all(root)[0]
+    plain, joint, dual = (System(name, results) for name in ("transformer", "han_joint", "dual_context_encoder"))
+    assert plain.tokens == pytest.approx(20, rel=0.05)
+    assert joint.tokens == pytest.approx(2 * plain.tokens)
+    assert joint.flops == pytest.approx((4 + 1) * plain.flops)
+    assert joint.seconds is None
+    assert dual.seconds == pytest.approx(plain.seconds / 0.8123)
+    short = [curve[:1] for curve in results.curves["han_joint"]]
+    known = System("han_joint", replace(results, curves=results.curves | {"han_joint": short}))
+    assert plain.tokens < known.tokens < plain.tokens + 1
+    few = replace(results, curves=results.curves | {"transformer": short, "han_joint": short})
+    for unknown in (few, replace(results, curves={})):
         for name in ("transformer", "han_joint"):  # which continues it
             assert (System(name, unknown).tokens, System(name, unknown).flops) == (None, None)
-    variants = experiments[0].settings.variants
-    papers = read_papers()
+
+
+def test_a_system_is_of_the_paper_that_claims_something_of_its_mechanism(root):
+    results, paper = read_all(root)[0], read_papers()["dual_contextual"]
     claims = tuple(Claim(says="better", variant=name) for name in ("dual_context_encoder", "transformer"))
-    only_claims = {"paper": replace(papers["dual_contextual"], claims=claims, tables=())}
+    variants = results.settings.variants
     filled = replace(variants["dual_context_encoder"], slots={"encoder_self_attention": {"mechanism": "dual_context"}})
-    claimed = changed(experiments[0], variants=variants | {"dual_context_encoder": filled})
-    paper_of = {system.variant: system.paper for system in systems_of_one_recipe(only_claims, [claimed])}
-    assert paper_of["dual_context_encoder"] == papers["dual_contextual"].name
-    assert paper_of["transformer"] is None
-    grid = all_systems_grid(systems_of_one_recipe(papers, experiments), experiments[0])
-    rows = {
-        row.variant: dict(zip(((heading.group, heading.title) for heading in grid.headings), row.cells, strict=True))
-        for row in grid.rows
-    }
+    claimed = changed(results, variants=variants | {"dual_context_encoder": filled})
+    systems = systems_of_one_recipe({"paper": replace(paper, claims=claims, tables=())}, [claimed])
+    paper_of = {system.variant: system.paper for system in systems}
+    assert (paper_of["dual_context_encoder"], paper_of["transformer"]) == (paper.name, None)
+
+
+def test_all_systems_are_in_a_table_with_the_cost_of_a_gain_and_some_have_a_name_in_its_picture(root):
+    experiments = read_all(root)
+    results = experiments[0]
+    grid = systems_grid(systems_of_one_recipe(read_papers(), experiments), results)
+    headings = [(heading.group, heading.title) for heading in grid.headings]
+    rows = {row.variant: dict(zip(headings, row.cells, strict=True)) for row in grid.rows}
     assert next(iter(rows)) == "transformer"
     assert rows["dual_context_decoder"]["", "seeds"].text == "1"  # of the other experiment, which has one
-    gain = experiments[0].estimate("dual_context_encoder", Measure("test", "sacrebleu")).gain
-    price = rows["dual_context_encoder"]["Cost of a point of gain", "FLOPs"]
+    dual, old = rows["dual_context_encoder"], rows["dual_context_decoder"]
+    gain = results.estimate("dual_context_encoder", Measure("test", "sacrebleu")).gain
     assert gain.interval[0] > 0
+    assert dual["", "baseline"].text == "Transformer"
+    assert dual["Model", "parameters"].value == results.models["dual_context_encoder"]["parameters"]
+    assert [dual["Training costs", name].text for name in ("FLOPs", "seconds")] == ["× 2.00", "× 1.23"]  # noqa: RUF001
+    price = dual["Cost of a point of gain", "FLOPs"]
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
+    assert old["Model", "parameters"] == old["Cost of a point of gain", "seconds"] == BLANK  # out of date
     named = [text for text in texts(root.reports / "figures/costs.svg") if re.match(r"\d+ \D", text)]
-    rows = [row for row in grid.rows if row.variant in experiments[0].models or row.cells[0].text == DASH]
-    assert sorted(named) == [row.label.replace(".", "", 1) for row in rows if "(out of date)" not in row.label]
-    assert len(rows) < len(grid.rows)
+    shown = [row for row in grid.rows if row.variant in results.models or row.cells[1].text == DASH]
+    assert sorted(named) == [row.label.replace(".", "", 1) for row in shown if "(out of date)" not in row.label]
+    assert len(shown) < len(grid.rows)
 
 
 def test_costs_are_drawn_whatever_stands_first_and_a_label_is_not_mathematics(root, tmp_path):
@@ -291,19 +281,6 @@ def test_latex_prints_what_was_written(text):
     assert printed == text.replace("\n", " ")
 
 
-def test_latex_of_a_table_has_equally_many_cells_in_every_row(root):
-    for path in sorted((root.reports / "tables").glob("*.tex")):
-        text = path.read_text(encoding="utf-8")
-        bare = re.sub(r"\\[\\{}&%$#_]", "", text)
-        assert bare.count("{") == bare.count("}"), path
-        assert bare.count("$") % 2 == 0, path
-        (columns,) = re.findall(r"\\begin\{tabular\}\{(l r*|lr*)\}", text)
-        body = text.split(r"\midrule")[1].split(r"\bottomrule")[0]
-        rows = [line for line in body.strip().split("\n") if line]
-        assert all(line.endswith(r" \\") for line in rows), path
-        assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {len(columns) - 1}, path
-
-
 def test_a_table_of_two_groups_in_latex_and_columns_of_words(root):
     headings = (Heading("", "v", is_text=True), Heading("A", "x"), Heading("A", "y"), Heading("B_1", "z"))
     row = GridRow("[1-1] & more", "v", (Cell("w"), Cell("1"), Cell("−2 ‡"), Cell(DASH)))  # noqa: RUF001
@@ -312,7 +289,7 @@ def test_a_table_of_two_groups_in_latex_and_columns_of_words(root):
     assert "{llrrr}" in text
     groups = r" &  & \multicolumn{2}{c}{A} & B\_1 \\"
     assert groups + "\n" + r"\cmidrule(lr){3-4} \cmidrule(lr){5-5}" + "\n & v & x & y & z" in text
-    assert r"{[}1-1{]} \& more & w & 1 & $-$2 \ddag{} & \textendash{} \\" in text
+    assert r"{[}1-1{]} \& more & w & 1 & $-$2 ‡ & – \\" in text  # noqa: RUF001
     page = (root.metrics / "results.md").read_text(encoding="utf-8")
     assert re.search(r"\n\| System \| Baseline \| .*\n\| --- \| --- \| ---: \|", page)
 
@@ -348,9 +325,11 @@ def test_results_pages_say_which_numbers_answer_no_claim(root, monkeypatch):
     entry = Confound(short="a fault", says="Something was wrong.", systems=("dual_context_encoder",))
     monkeypatch.setattr(verdicts, "read_confounds", lambda: [entry])
     results = read_all(root)[0]
-    text = about_confounds(results, ["sacrebleu"])
-    assert text == "Cannot be tested here:\n\n- confounded, a fault: Something was wrong."
-    assert about_confounds(results, []) == ""
+    assert results_page(results).faults == ["confounded, a fault: Something was wrong."]
+    assert replace(results_page(results), metrics=()).faults == []
+    page = render("results.md.j2", page=results_page(results))
+    assert "\n\nCannot be tested here:\n\n- confounded, a fault: Something was wrong.\n\n## " in page
     monkeypatch.setattr(verdicts, "read_confounds", list)
     mixed = replace(results, processors={("transformer", 1): "EPYC", ("dual_context_encoder", 1): "Xeon"})
-    assert "- two processors: some seeds of Both & <more> were trained on another" in about_confounds(mixed, [])
+    says = "two processors: some seeds of Both & <more> were trained on another than the baseline's."
+    assert results_page(mixed).faults == [says]

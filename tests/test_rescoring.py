@@ -1,45 +1,36 @@
 """A teacher chooses among a masked model's candidates: which it takes, what is written, what is refused."""
 
-import dataclasses
 import shutil
 
 import made_up_experiment
 import numpy as np
 import pytest
-import torch
-import yaml
 from measured import by_name, read_flat
-from project_root import make_root
 from shown import tables
 from small_models import VOCABULARY, small_model
-from tiny_training import MODEL, TRAINING, digits
+from tiny_training import make_experiment
 
-from context_nmt.corpus.binarized import binarize
 from context_nmt.corpus.hypotheses import digests, read_hypotheses
-from context_nmt.corpus.subwords import segment_corpus
-from context_nmt.corpus.tokenizing import tokenize_corpus
-from context_nmt.decoding.decoding_run import decode_run, write_text
+from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.rescoring import rescore_ids
 from context_nmt.decoding.translating import translate_ids
-from context_nmt.files import UserError, write_lines
+from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.rescored import rescore_run
+from context_nmt.measures.rescored import rescore_ids, rescore_run
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.averaging import average_run
-from context_nmt.pipeline.planning import write_plans
+from context_nmt.models.devices import Processes
+from context_nmt.report.formats import render
 from context_nmt.report.pages import results_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.layout import rescored_name
-from context_nmt.settings.parameters import Experiment
 from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
 
-CPU = torch.device("cpu")
 KIND = {"kind": "masked", "positions": "learned", "maximum_positions": 16}
 
 
@@ -66,15 +57,15 @@ def test_the_choice_is_that_of_a_slow_loop(model, teacher):
     """By the mean: the sum, and the model itself, would choose others."""
     sentences = made_up_sentences(40)
     found, shared = (
-        rescore_ids(model, teacher, sentences, settings(batch_tokens=64), device=CPU, workers=workers)
+        rescore_ids(model, teacher, sentences, settings(batch_tokens=64), processes=Processes(workers=workers))
         for workers in (1, 2)
     )
     assert found == shared
     by_sum, own = [], []
     for sentence, one in zip(sentences, found, strict=True):
-        (candidates,) = translate_ids(model, [sentence], settings(n_best=5), device=CPU)
+        (candidates,) = translate_ids(model, [sentence], settings(n_best=5))
         tokens = [candidate.tokens for candidate in candidates]
-        sums = score_pairs(teacher, [sentence] * 5, [np.array(one, dtype=int) for one in tokens], device=CPU)
+        sums = score_pairs(teacher, [sentence] * 5, [np.array(one, dtype=int) for one in tokens])
         means = [total / (len(one) + 1) for total, one in zip(sums, tokens, strict=True)]
         best = int(np.argmax(np.round(means, 9)))
         assert one.tokens == tokens[best]
@@ -89,53 +80,37 @@ def test_the_choice_is_that_of_a_slow_loop(model, teacher):
 def test_models_of_the_wrong_kind_are_refused(model, teacher):
     sentences = made_up_sentences(2)
     with pytest.raises(UserError, match="the model is autoregressive"):
-        rescore_ids(teacher, teacher, sentences, settings(), device=CPU)
+        rescore_ids(teacher, teacher, sentences, settings())
     with pytest.raises(UserError, match="the teacher is a masked model"):
-        rescore_ids(model, model, sentences, settings(), device=CPU)
+        rescore_ids(model, model, sentences, settings())
 
 
 def test_as_many_are_given_as_the_search_has(model, teacher):
     for one, most in ((model, 3), (teacher, 2)):
-        found = translate_ids(one, made_up_sentences(3), settings(beam=2, n_best=most), device=CPU)
+        found = translate_ids(one, made_up_sentences(3), settings(beam=2, n_best=most))
         assert [len(hypotheses) for hypotheses in found] == [most] * 3
     with pytest.raises(UserError, match=r"decoding\.n_best is 3; .* decoding\.beam 2"):
-        translate_ids(teacher, made_up_sentences(3), settings(beam=2, n_best=3), device=CPU)
+        translate_ids(teacher, made_up_sentences(3), settings(beam=2, n_best=3))
 
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
     """A student and its teacher, hardly trained, on digits to be reversed."""
-    experiment = Experiment(tmp_path_factory.mktemp("rescoring"))
     masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
-    parameters = {
-        "root": ".",
-        "corpus": {"name": "digits", "source": "xx", "target": "yy", "tests": ["valid", "test"]},
-        "units": {"merges": 2},
-        "model": MODEL,
-        "training": TRAINING | {"maximum_updates": 30, "validate_every": 30, "maximum_sentence_length": 30},
-        "averaging": {"count": 1},
-        "variants": {"teacher": {}, "student": {"label": "Student", "model": masked}},
-        "train": {"bitext": ["teacher", "student"], "teachers": ["teacher"]},
-        "rescored": ["student"],
-        "seeds": [1],
-        "focus": "teacher",
-    }
-    make_root(experiment.folder)
-    experiment.parameters.write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
-    corpus, units = experiment.settings.corpus, experiment.settings.units
-    for seed, (split, count) in enumerate({"train": 200, "valid": 20, "test": 30}.items()):
-        lines = digits(count, seed, longest=6)
-        write_lines(experiment.corpus / f"{split}.xx", lines)
-        write_lines(experiment.corpus / f"{split}.yy", [line[::-1] for line in lines])
-    tokenize_corpus(experiment.corpus, experiment.tokenized, corpus, experiment.settings.text)
-    segment_corpus(experiment.tokenized, experiment.subwords, corpus, units)
-    binarize(experiment.subwords, experiment.binarized, corpus, units)
-    write_plans(experiment)
+    experiment = make_experiment(
+        tmp_path_factory.mktemp("rescoring"),
+        task="reverse",
+        variants={"teacher": {}, "student": {"model": masked}},
+        training={"maximum_updates": 30, "validate_every": 30, "maximum_sentence_length": 30},
+    )
+    for language in ("xx", "yy"):
+        lines = read_lines(experiment.subwords / f"valid.{language}")
+        for path in (experiment.corpus / f"valid.{language}", experiment.tokenized / f"valid.{language}.cased"):
+            write_lines(path, lines)
     for variant in ("teacher", "student"):
         train_run(experiment, variant, 1, device="cpu")
         average_run(experiment, variant, 1)
         decode_run(experiment, variant, 1, device="cpu")
-        write_text(experiment, variant, 1)
     rescore_run(EvaluationFolder(experiment.folder), "student", 1, "teacher-1", device="cpu")
     return experiment
 
@@ -144,16 +119,16 @@ def test_a_run_s_choices_lie_where_those_of_runs_do(experiment, tmp_path):
     """With the scores that any run with these translations gets."""
     name = rescored_name("student-1")
     own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
-    assert digests(own).keys() == digests(chosen).keys() == {"valid.txt", "test.txt"}
-    lines = [read_hypotheses(path, "test") for path in (own, chosen)]
-    assert len(lines[0]) == len(lines[1]) == 30
+    assert digests(own).keys() == digests(chosen).keys() == {"valid.txt"}
+    lines = [read_hypotheses(path, "valid") for path in (own, chosen)]
+    assert len(lines[0]) == len(lines[1]) == 40
     assert lines[0] != lines[1]
     again = EvaluationFolder(tmp_path / "again")
     shutil.copytree(experiment.folder, again.folder)
     again.hypotheses(name).rename(again.hypotheses("student-1"))
     written = read_flat(experiment.scores(name))
     assert by_name(score_rows(again, "student-1")) == written
-    assert written.keys() == {"valid", "test"}
+    assert written.keys() == {"valid"}
 
 
 def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
@@ -170,23 +145,6 @@ def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
             rescore_run(other, variant, 1, teacher, device="cpu")
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"rescored": ["studnet"]}, r"rescored: no variant 'studnet'; there are teacher, student"),
-        ({"rescored": ["student", "student"]}, r"rescored is \['student', 'student'\]; each may be listed only once"),
-        ({"train": {"bitext": ["teacher", "student"]}}, r"rescored is \['student'\], but train\.teachers is empty"),
-    ],
-)
-def test_a_wrong_key_is_one_clear_error(experiment, tmp_path, changes, named):
-    parameters = yaml.safe_load(experiment.parameters.read_text()) | changes
-    other = Experiment(tmp_path)
-    other.parameters.write_text(yaml.safe_dump(parameters, sort_keys=False))
-    with pytest.raises(UserError, match=rf"params\.yaml: .*{named}") as error:
-        write_plans(other)
-    assert "\n" not in str(error.value)
-
-
 def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     given = made_up_experiment.PARAMETERS
     variants = given["variants"] | {"gauss": given["variants"]["gauss"] | {"model": {"kind": "masked"}}}
@@ -198,16 +156,12 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
         made_up_experiment.write_output(experiment, name, made_up_experiment.REFERENCE)
         write_rows(experiment.scores(name), name, score_rows(EvaluationFolder(tmp_path), name))
     results = read_results(experiment)
-    page = results_page(results)
-    (section,) = (section for section in page.sections if section.title == "Rescored by the teacher")
-    assert "Transformer (seed 1) chooses" in section.text
-    assert [grid.title for grid in section.grids] == ["dev", "test", "both"]
+    label = "Gauss | half, chosen by the teacher"
+    (found,) = tables(results_page(results), "both (mean of dev, test)")
     own = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
-    found = [grid["Gauss | half"]["sacrebleu"] for grid in tables(page, section.title)]
-    assert found == [f"100.00 ± 0.00 (+{100 - np.mean(own):.2f})"] * 3
+    assert found[label]["sacrebleu"] == f"100.00 ± 0.00 (+{100 - np.mean(own):.2f})"
+    assert [*found].index(label) == [*found].index("Gauss | half") + 1
+    assert "Transformer (seed 1) chooses" in " ".join(render("results.md.j2", page=results_page(results)).split())
     experiment.scores(rescored_name("gauss-2")).unlink()
-    shown = tables(results_page(read_results(experiment)), section.title)
-    assert all(set(grid["Gauss | half"].values()) <= {DASH} for grid in shown)
-    settings = dataclasses.replace(experiment.settings, rescored=())
-    experiment.__dict__["settings"] = settings
-    assert section.title not in [one.title for one in results_page(results).sections]
+    (found,) = tables(results_page(read_results(experiment)), "both (mean of dev, test)")
+    assert set(found[label].values()) == {DASH}

@@ -124,7 +124,7 @@ def test_a_training_goes_on_when_nobody_reads_what_it_says(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "stages.train", "plain", "1", "--device", "cpu"],
+        [sys.executable, "-m", "stages._run", "train", "plain", "1", "--device", "cpu"],
         cwd=experiment.folder,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", INTERVAL: "0"},
         stderr=writer,

@@ -44,10 +44,14 @@ def score(folder, hypothesis, *references, tokenized=True, source=None, language
     return score_files(paths[0], paths[1:], source=source, output=output, **options)
 
 
-def test_identical_text_scores_100_everywhere():
-    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="en", tokenizer="13a")
-    names = ("sacrebleu", "chrf", "chrf_plus_plus", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased")
-    assert values(scores) == {**dict.fromkeys(names, 100.0), "ter": 0.0}
+def test_identical_text_scores_100_everywhere_and_signatures_say_what_was_scored():
+    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="de", tokenizer="13a")
+    parts = {"sacrebleu": "tok:13a", "chrf": "nw:0", "chrf_plus_plus": "nw:2", "ter": "tok:tercom"}
+    parts |= {"bleu_tokenized": "text:moses-de-sacremoses-", "bleu_compound_split": "compounds:split"}
+    parts |= {"bleu_lowercased": "case:lc"}
+    assert values(scores) == dict.fromkeys(parts, 100.0) | {"ter": 0.0}
+    assert [name for name, part in parts.items() if part not in scores[name]["signature"]] == []
+    assert len({score["signature"] for score in scores.values()}) == len(scores)
 
 
 OUTPUT = ["The well known bank's closed today .", "Again it was opened after two years .", "", "Was it opened?"]
@@ -104,24 +108,16 @@ def test_known_tokenized_bleu():
 
 
 def test_each_definition_sees_only_its_own_difference():
+    def scored(lines, reference):
+        return values(score_tokenized(lines, [reference], text="as-given"))
+
     reference = ["the well-known bank is closed today", "it was opened after two long years"]
-    cased = values(score_tokenized([line.upper() for line in reference], [reference], text="as-given"))
-    assert cased["bleu_tokenized"] == 0
-    assert cased["bleu_lowercased"] == 100
+    cased = scored([line.upper() for line in reference], reference)
+    assert (cased["bleu_tokenized"], cased["bleu_lowercased"]) == (0, 100)
     hypothesis = [reference[0].replace("known", "liked"), reference[1]]
     by_hand = [[line.replace("-", " ##AT##-##AT## ") for line in lines] for lines in (hypothesis, reference)]
-    split = values(score_tokenized(hypothesis, [reference], text="as-given"))["bleu_compound_split"]
-    assert split == values(score_tokenized(by_hand[0], [by_hand[1]], text="as-given"))["bleu_tokenized"]
-    assert split != values(score_tokenized(hypothesis, [reference], text="as-given"))["bleu_tokenized"]
-
-
-def test_signatures_say_what_was_scored():
-    scores = score_raw_and_tokenized(SENTENCES, [SENTENCES], language="de", tokenizer="13a")
-    assert "tok:13a" in scores["sacrebleu"]["signature"]
-    assert "text:moses-de-sacremoses-" in scores["bleu_tokenized"]["signature"]
-    assert "compounds:split" in scores["bleu_compound_split"]["signature"]
-    assert "case:lc" in scores["bleu_lowercased"]["signature"]
-    assert len({score["signature"] for score in scores.values()}) == len(scores)
+    found = scored(hypothesis, reference)
+    assert found["bleu_compound_split"] == scored(*by_hand)["bleu_tokenized"] != found["bleu_tokenized"]
 
 
 def test_tokens_get_no_score_that_is_defined_on_raw_text(tmp_path):

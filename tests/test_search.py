@@ -1,4 +1,4 @@
-"""Beam search against exhaustive and greedy search over random distributions that depend on the whole prefix."""
+"""Beam search against a plain one over random distributions that depend on the whole prefix."""
 
 import functools
 import itertools
@@ -47,14 +47,6 @@ class Tables:
         step = state["hypotheses"]["step"] + 1
         return logits, {**state, "hypotheses": {"step": step, "nothing": None, "nested": [(rows,), {"prefix": prefix}]}}
 
-    def log_probability(self, sentence: int, tokens: tuple[int, ...]) -> float:
-        """Of `tokens` and END, one prefix at a time."""
-        total, code = 0.0, 0
-        for token in (*tokens, END):
-            total += self.logits[sentence, code].log_softmax(-1)[token].item()
-            code = code * VOCABULARY + token
-        return total
-
 
 def run(step: Step, state: State, maximum_lengths: list[int], **options) -> list[list[Hypothesis]]:
     given = {"beam": 4, "length_penalty": "gnmt", "weight": 0.6, "n_best": 1} | options
@@ -72,31 +64,12 @@ def divided(log_probability: float, length: int, kind: str, weight: float) -> fl
     return log_probability / by[kind]
 
 
-def exhaustive(tables: Tables, sentence: int, longest: int, kind: str, weight: float) -> list[Hypothesis]:
-    """All hypotheses of up to `longest` tokens before END, best first."""
-    every = [tokens for length in range(longest + 1) for tokens in itertools.product(WORDS, repeat=length)]
-    totals = [tables.log_probability(sentence, tokens) for tokens in every]
-    scores = [divided(total, len(tokens) + 1, kind, weight) for total, tokens in zip(totals, every, strict=True)]
-    return sorted(map(Hypothesis, every, totals, scores), key=lambda one: -one.score)
-
-
 def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
     """Assert equal hypotheses, and equal scores up to rounding."""
     assert [[one.tokens for one in of] for of in found] == [[one.tokens for one in of] for of in expected]
     for name in ("score", "log_probability"):
         values = [[getattr(one, name) for one in itertools.chain(*of)] for of in (found, expected)]
         assert values[0] == pytest.approx(values[1], abs=1e-10)
-
-
-@pytest.mark.parametrize(("kind", "weight"), PENALTIES)
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("n_best", [1, 7])
-def test_a_beam_as_wide_as_the_space_is_exhaustive(kind: LengthPenalty, weight: float, seed: int, n_best: int) -> None:
-    lengths = [3, 0, 2, 1]
-    tables = Tables.random(len(lengths), max(lengths), seed)
-    wide = len(WORDS) ** max(lengths) + len(WORDS) ** 2 + len(WORDS) + 1  # every hypothesis has a slot
-    found = search(tables, [0, 1, 2, 3], lengths, beam=wide, length_penalty=kind, weight=weight, n_best=n_best)
-    same(found, [exhaustive(tables, number, most, kind, weight)[:n_best] for number, most in enumerate(lengths)])
 
 
 def rows_of_steps(tables: Tables, sentences: list[int], maximum_lengths: list[int], **options) -> list[int]:
@@ -143,24 +116,18 @@ def plain_beam_search(tables, sentence, longest, *, beam, length_penalty, weight
 
 @pytest.mark.parametrize(("kind", "weight"), PENALTIES)
 @pytest.mark.parametrize("stop", ["exact", "beam"])
-@pytest.mark.parametrize(("beam", "n_best"), [(1, 1), (2, 1), (3, 2), (5, 5)])
+@pytest.mark.parametrize(("beam", "n_best"), [(1, 1), (2, 1), (3, 2), (5, 5), (400, 7)])
 def test_it_finds_what_a_plain_beam_search_finds(
     beam: int, n_best: int, stop: str, kind: LengthPenalty, weight: float
 ) -> None:
     """Whatever shares the batch: some sentences leave it early, some late."""
-    lengths = [5, 3, 5, 0, 4, 5, 1, 5]
-    tables = Tables.random(len(lengths), 5, seed=beam, sharpness=1.0)
+    lengths = [5, 3, 5, 0, 4, 5, 1, 5] if beam < 400 else [3, 0, 2, 1]  # then every hypothesis has a slot
+    tables = Tables.random(len(lengths), max(lengths), seed=beam, sharpness=1.0)
     tables.logits[::2, :, END] -= 2.0
     tables.logits[:, :, [PADDING, BEGIN]] += 1.0  # the model likes what is forbidden
     options = {"beam": beam, "length_penalty": kind, "weight": weight, "stop": stop, "n_best": n_best}
-    found = search(tables, list(range(8)), lengths, **options)
+    found = search(tables, list(range(len(lengths))), lengths, **options)
     same(found, [plain_beam_search(tables, number, longest, **options) for number, longest in enumerate(lengths)])
-
-
-def test_stopping_early_takes_fewer_steps() -> None:
-    tables, options = Tables.random(8, 5, seed=1), {"beam": 3, "length_penalty": "fairseq", "weight": 1.0}
-    exact, early = (rows_of_steps(tables, list(range(8)), [5] * 8, **options, stop=stop) for stop in ("exact", "beam"))
-    assert sum(early) < sum(exact)
 
 
 @pytest.mark.parametrize("vocabulary", [700, 704])

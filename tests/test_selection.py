@@ -62,18 +62,9 @@ def test_it_stops_after_so_many_validations_without_a_better_one(tmp_path, patie
 
 def test_the_best_by_loss_is_the_lowest(tmp_path):
     """The rate is so high that the loss soon rises."""
-    experiment = train(
-        tmp_path,
-        averaging={"select": "best"},
-        training={
-            "validate_every": 1,
-            "keep_last": 0,
-            "keep_best": 1,
-            "patience": 2,
-            "maximum_updates": 12,
-            "schedule": {"kind": "inverse_square_root", "warmup": 4, "peak_rate": 1.0},
-        },
-    )
+    training = {"validate_every": 1, "keep_last": 0, "keep_best": 1, "patience": 2, "maximum_updates": 12}
+    training["schedule"] = {"kind": "inverse_square_root", "warmup": 4, "peak_rate": 1.0}
+    experiment = train(tmp_path, averaging={"select": "best"}, training=training)
     losses = column(experiment, "valid_loss")
     best = losses.index(min(losses)) + 1
     assert summary(experiment)["best_update"] == best

@@ -1,12 +1,13 @@
 """Significance tests on made-up outputs whose verdict is known."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from context_nmt.files import UserError
+from context_nmt.files import UserError, write_lines
 from context_nmt.measures.bleu import score_tokenized
 from context_nmt.results.file_comparison import compare_files, file_settings
 from context_nmt.results.significance import compare
@@ -14,6 +15,7 @@ from context_nmt.settings.evaluation import SignificanceSettings
 
 REFERENCE = [f"the {number} small birds sing in tree {number % 7} today" for number in range(60)]
 WORSE = [line if number % 3 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]
+OTHER = [line.replace("sing in", "sit on") if number % 3 == 1 else line for number, line in enumerate(REFERENCE)]
 SETTINGS = SignificanceSettings(metric="bleu_tokenized", resamples=200)
 
 
@@ -43,27 +45,21 @@ def test_a_clearly_better_or_worse_system_is_significant_by_all_tests():
 
 
 def test_gains_and_losses_that_cancel_are_not_significant():
-    other = [line.replace("sing in", "sit on") if number % 3 == 1 else line for number, line in enumerate(REFERENCE)]
-    result = compared(WORSE, other)
+    result = compared(WORSE, OTHER)
     assert result["sign"] == {"p": 1, "better": 20, "worse": 20, "equal": 20}
-    assert result["bootstrap"]["p"] > 0.05
-    assert result["sacrebleu"]["p"] > 0.05
+    assert min(result[test]["p"] for test in ("bootstrap", "sacrebleu")) > 0.05
 
 
 def test_the_bootstrap_is_as_two_sided_as_the_sign_test():
     """The resamples choose the better system, so its tail alone would be half of what the sign test gives."""
-    reference = [f"the {number} small birds sing in tree {number % 7} today" for number in range(200)]
-    ratios = []
+    reference, ratios = [REFERENCE[number % 60] + f" {number}" for number in range(200)], list[float]()
     for seed in range(8):
         random = np.random.default_rng(seed)
         better, worse = (
-            [
-                line if kept else line.replace("small birds", "big fish")
-                for line, kept in zip(reference, keep, strict=True)
-            ]
-            for keep in (random.random(200) > 0.12, random.random(200) > 0.18)
+            [line if one else line.replace("small", "big") for line, one in zip(reference, kept, strict=True)]
+            for kept in (random.random(200) > 0.12, random.random(200) > 0.18)
         )
-        result = compared(better, worse, SignificanceSettings(metric="bleu_tokenized", resamples=500), (reference,))
+        result = compared(better, worse, replace(SETTINGS, resamples=500), (reference,))
         if min(result[test]["p"] for test in ("bootstrap", "sign")) > 0.01:
             ratios.append(result["bootstrap"]["p"] / result["sign"]["p"])
     assert len(ratios) > 3
@@ -72,29 +68,27 @@ def test_the_bootstrap_is_as_two_sided_as_the_sign_test():
 
 def test_half_size_resamples_spread_wider():
     other = [line if number % 4 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]
-    full = compared(other, WORSE)
-    half = compared(other, WORSE, SignificanceSettings(metric="bleu_tokenized", resamples=200, sample_ratio=0.5))
+    full, half = (compared(other, WORSE, replace(SETTINGS, sample_ratio=ratio)) for ratio in (1.0, 0.5))
     assert full["bootstrap"]["p"] < half["bootstrap"]["p"]
+    with pytest.raises(UserError, match=r"sample_ratio 0\.5 of 1 sentences leaves none"):
+        compared(["a b"], ["a c"], replace(SETTINGS, sample_ratio=0.5), [["a b"]])
 
 
 def test_the_metric_decides_what_counts_as_a_difference():
     upper = [line.upper() for line in REFERENCE]
-    assert compared(upper, REFERENCE)["difference"] == -100
-    assert compared(upper, REFERENCE, SignificanceSettings(metric="bleu_lowercased", resamples=10))["difference"] == 0
+    for metric, difference in (("bleu_tokenized", -100), ("bleu_lowercased", 0)):
+        assert compared(upper, REFERENCE, replace(SETTINGS, metric=metric, resamples=10))["difference"] == difference
 
 
 def test_compounds_are_split_on_all_three_sides_before_either_test():
     """The baseline errs in one half of a compound; the other half is right only where the compound is split."""
     reference = [line.replace("small birds", "bird-house") for line in REFERENCE]
     baseline = [line.replace("-house", "-cage") if number % 3 == 0 else line for number, line in enumerate(reference)]
-    settings = SignificanceSettings(metric="bleu_compound_split", resamples=200)
-    result = compared(reference, baseline, settings, references=(reference,))
-    assert result["metric"] == "bleu_compound_split"
-    assert result["system"] == 100
+    result = compared(reference, baseline, replace(SETTINGS, metric="bleu_compound_split"), references=(reference,))
+    assert (result["metric"], result["system"]) == ("bleu_compound_split", 100)
     assert (result["sign"]["better"], result["bootstrap"]["wins"]) == (20, 1)
     whole = compared(reference, baseline, references=(reference,))
-    assert whole["system"] == 100
-    assert result["baseline"] > whole["baseline"]
+    assert (whole["system"], result["baseline"] > whole["baseline"]) == (100, True)
     for lines, name in ((reference, "system"), (baseline, "baseline")):
         score = score_tokenized(lines, [reference], text="as-given")["bleu_compound_split"]
         assert (result[name], result["signature"]) == (score["score"], score["signature"])
@@ -107,10 +101,8 @@ def test_further_references_are_used():
 
 def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", "7")
-    other = [line.replace("sing in", "sit on") if number % 3 == 1 else line for number, line in enumerate(REFERENCE)]
-    files = {"system": other, "baseline": WORSE, "reference": REFERENCE}
-    for name, lines in files.items():
-        (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    for name, lines in {"system": OTHER, "baseline": WORSE, "reference": REFERENCE}.items():
+        write_lines(tmp_path / name, lines)
     paths = [tmp_path / "system", tmp_path / "baseline", [tmp_path / "reference"]]
     np.random.seed(3)
     assert 0 < compare_files(*paths, SETTINGS, tmp_path / "first.json", language="en")["bootstrap"]["p"] < 1
@@ -136,12 +128,6 @@ def test_bad_settings_are_refused(given, message):
     usual = {"tokenized": True, "metric": None, "resamples": 10, "sample_ratio": 1.0, "seed": 1}
     with pytest.raises(UserError, match=message):
         file_settings(**(usual | given))
-
-
-def test_resamples_of_no_sentence_are_refused():
-    settings = SignificanceSettings(metric="bleu_tokenized", sample_ratio=0.5)
-    with pytest.raises(UserError, match=r"sample_ratio 0\.5 of 1 sentences leaves none"):
-        compare(["a b"], ["a c"], [["a b"]], settings, tokenizer="13a", text="as-given")
 
 
 def test_the_published_gain_of_hierarchical_attention_is_significant():

@@ -174,6 +174,16 @@ def test_a_training_goes_on_in_its_job_when_it_is_out_of_time_and_has_saved_on_a
     assert (project.folder / "report").read_text() == "one\ntwo\n"
 
 
+def test_a_training_that_may_not_be_requeued_saves_on_all_nodes_and_says_why_it_has_stopped(project):
+    launch = "launch: {train: {nodes: 2, hours: 0.01, options: --no-requeue}}"
+    (project.folder / "launch.yaml").write_text(launch)
+    status, output = submit(project, SAVING, "--wait")
+    assert status == 1, output
+    assert "train@one: over its time limit, launch.train.hours; scontrol requeue: " in output.splitlines()[-1]
+    assert all((project.folder / f"saved-{node}").is_file() for node in ("n1", "n2"))
+    assert project.states()["decode@one"] == "not run"
+
+
 TOY = yaml.safe_load(TOY_PARAMETERS)
 TOY["variants"] = {name: TOY["variants"][name] for name in ("plain", "small")}
 TOY["train"] |= {"teachers": [], "distilled": [], "document": []}
@@ -230,7 +240,7 @@ def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy
     slurm.wait(lambda: trains("train@plain-1"), "the first training has begun")
     slurm.call("scontrol", "requeue", job_of(slurm, "train@plain-1"))
     slurm.wait(lambda: trains("train@small-1"), "the second training has begun")
-    (training,) = project.processes("stages.train", "small")
+    (training,) = project.processes("stages._run", "train", "small")
     os.kill(training, signal.SIGSTOP)  # until Slurm has lost the node and started the job again
     node = slurm.call("squeue", "-h", "-o", "%N", "-n", "train@small-1").strip()
     slurm.kill_node(node)
@@ -239,7 +249,7 @@ def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy
     output, _ = process.communicate(timeout=500)
     slurm.start_node(node)
     assert process.returncode == 0, output
-    assert (jobs / "train@plain-1.log").read_text().count("train@plain-1 | started") == 2
+    assert (jobs / "train@plain-1.log").read_text().count("Running stage") == 2
     assert outputs(project) == outputs(undisturbed)
     assert project.processes() == []
 

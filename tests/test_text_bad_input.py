@@ -8,9 +8,6 @@ import yaml
 from project_root import make_root
 
 from context_nmt import command_line
-from context_nmt.corpus.hypotheses import read_hypotheses
-from context_nmt.files import write_lines
-from context_nmt.models.averaging import copy_text_files
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.parameters import Experiment
 
@@ -103,20 +100,3 @@ def test_stages_without_their_input(stage, tmp_path):
         path.unlink()
     for name, missing in (("tokenize", "text"), ("bpe", "units")):
         assert stage(name) == (1, f"error: metrics/plans/{missing}.json: no such file\n")
-
-
-def test_translations_that_are_too_few(stage):
-    status, said = stage("tokenize")
-    assert (status, said.count("\n")) == (0, 1)
-    assert said.startswith("test: a perfect system would have ")
-    assert stage("bpe") == (0, "")
-    experiment = Experiment()  # as if a run had been trained and had translated the test set
-    text = experiment.model("plain-1") / "text"
-    copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, text)
-    write_lines(experiment.decoded("plain-1") / "test.subwords.txt", ["dog"])
-    message = "runs/decoded/plain-1/test.subwords.txt: 1 translations for 3 sentences; decode again"
-    assert stage("decode", "plain", "1", "--no-search") == (1, f"error: {message}\n")
-    assert not experiment.hypotheses("plain-1").exists()
-    write_lines(experiment.decoded("plain-1") / "test.subwords.txt", ["dog", "", "cat"])
-    assert stage("decode", "plain", "1", "--no-search") == (0, "")
-    assert len(read_hypotheses(experiment.hypotheses("plain-1"), "test")) == 3

@@ -20,8 +20,6 @@ from context_nmt.training import trainer
 from context_nmt.training.batches import Pairs
 from context_nmt.training.trainer import train_run
 
-CPU = torch.device("cpu")
-
 
 def content(experiment, run=RUN):
     files = {path.name: path.read_bytes() for path in experiment.checkpoints(run).iterdir()}
@@ -38,9 +36,9 @@ def learned(tmp_path_factory):
 @pytest.mark.slow
 def test_it_learns_to_reverse_digits(learned):
     average_run(learned, "plain", 1)
-    model = checkpoints.load_run(learned.model(RUN), CPU)
+    model = checkpoints.load_run(learned.model(RUN), torch.device("cpu"))
     source, target = BinarizedCorpus(learned.binarized).parallel("valid")
-    found = translate_ids(model, source, DecodingSettings(beam=1), device=CPU)
+    found = translate_ids(model, source, DecodingSettings(beam=1))
     right = [best[0].tokens == tuple(target[number]) for number, best in enumerate(found)]
     assert sum(right) / len(right) >= 0.85  # five seeds, with AVX2 and without: at least 0.95
 
@@ -72,7 +70,7 @@ def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
         target_vocabulary=Vocabulary((*SPECIALS, "a@@", "b", "c", "d", "e", "f.")),
     )
 
-    def translated(model, source, settings, *, documents, device):
+    def translated(model, source, settings, *, documents):
         assert (source, settings.beam) == ("sources", 1)
         outputs = [(4, 5, 6, 7, 8, 9), (6, 5, 4, 5, 8)]  # ab c d e f. | c b ab e, one word of nine wrong
         return [[SimpleNamespace(tokens=tokens), SimpleNamespace(tokens=(6,))] for tokens in outputs]
@@ -87,7 +85,7 @@ def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
     experiment = train(tmp_path, training={"maximum_updates": 1}, model={"dropout": 0.5})
     average_run(experiment, "plain", 1)
     corpus = BinarizedCorpus(experiment.binarized)
-    model = checkpoints.load_run(experiment.model(RUN), CPU, corpus)
+    model = checkpoints.load_run(experiment.model(RUN), torch.device("cpu"), corpus)
     pairs = Pairs(*corpus.parallel("valid"), maximum_length=None)
     batch = pairs.load(pairs.kept)
     with torch.no_grad():

@@ -25,7 +25,7 @@ from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.decoding_run import decode_run, translate_text
 from context_nmt.decoding.in_batches import split_documents
 from context_nmt.decoding.translating import batches, translate_ids
-from context_nmt.files import UserError, decoded_lines, read_lines, write_json, write_lines
+from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
 from context_nmt.models.kinds.autoregressive import TranslationModel
@@ -59,9 +59,9 @@ def random_sentences(count: int, longest: int = 9) -> list[np.ndarray]:
 def test_a_sentence_alone_is_as_in_a_batch_and_the_order_is_kept(model: TranslationModel, beam: int) -> None:
     sentences = random_sentences(30)
     settings = DecodingSettings(beam=beam, n_best=beam, batch_tokens=200, maximum_length_offset=8)
-    alone = [translate_ids(model, [sentence], settings, device=CPU)[0] for sentence in sentences]
+    alone = [translate_ids(model, [sentence], settings)[0] for sentence in sentences]
     assert len({hypotheses[0].tokens for hypotheses in alone}) > 8  # the model looks at its source
-    same(translate_ids(model, sentences, settings, device=CPU), alone)
+    same(translate_ids(model, sentences, settings), alone)
 
 
 def never_ending(model: TranslationModel) -> TranslationModel:
@@ -72,16 +72,16 @@ def never_ending(model: TranslationModel) -> TranslationModel:
 def test_maximum_length_follows_the_source() -> None:
     settings = DecodingSettings(beam=1, maximum_length_ratio=1.5, maximum_length_offset=2)
     model = never_ending(small_model())
-    found = translate_ids(model, [np.array([4] * length) for length in (0, 1, 2, 7)], settings, device=CPU)
+    found = translate_ids(model, [np.array([4] * length) for length in (0, 1, 2, 7)], settings)
     assert [len(hypotheses[0].tokens) for hypotheses in found] == [2, 3, 5, 12]
 
 
 def test_learned_positions_end_a_translation_and_refuse_a_source() -> None:
     model = never_ending(small_model(positions="learned", maximum_positions=9))
-    found = translate_ids(model, [np.array([4] * 8)], DecodingSettings(), device=CPU)
+    found = translate_ids(model, [np.array([4] * 8)], DecodingSettings())
     assert len(found[0][0].tokens) == 8  # END takes the ninth position
     with pytest.raises(UserError, match=r"sentence 2 has 9 units.*model.maximum_positions 9"):
-        translate_ids(model, [np.array([4]), np.array([4] * 9)], DecodingSettings(), device=CPU)
+        translate_ids(model, [np.array([4]), np.array([4] * 9)], DecodingSettings())
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1), max_size=20), st.integers(1, 200), st.integers(1, 5))
@@ -105,7 +105,7 @@ def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]]
 
 def test_training_goes_on_as_before() -> None:
     model = small_model(dropout=0.5).train()
-    first, second = (translate_ids(model, random_sentences(5), DecodingSettings(), device=CPU) for _ in range(2))
+    first, second = (translate_ids(model, random_sentences(5), DecodingSettings()) for _ in range(2))
     assert first == second  # no dropout
     assert model.training
     model(torch.tensor([[4, END]]), torch.tensor([[BEGIN]])).sum().backward()
@@ -133,6 +133,7 @@ def experiment(tmp_path: Path) -> Experiment:
     return experiment
 
 
+@pytest.mark.usefixtures("run_folder")
 def test_decode_writes_every_test_set(experiment: Experiment) -> None:
     settings = DecodingSettings(beam=3, n_best=2, maximum_length_offset=4)
     write_json(experiment.plan("small", "decoding"), asdict(settings))
@@ -149,7 +150,9 @@ def test_decode_writes_every_test_set(experiment: Experiment) -> None:
     assert [(entry["line"], entry["rank"]) for entry in entries] == list(itertools.product(range(1, 6), (1, 2)))
     assert [entry["units"] for entry in entries if entry["rank"] == 1] == best
     assert {unit[:4] for line in best for unit in line.split()} <= {"unit", "<unk"}
-    assert len(read_lines(decoded / "second.subwords.txt")) == 3
+    units = [re.sub("unit", "Unit", line, count=1) for line in read_lines(decoded / "second.subwords.txt")]
+    assert len(units) == 3
+    assert [*map(str.lower, units)] == [*map(str.lower, read_hypotheses(experiment.hypotheses("small-1"), "second"))]
     write_json(experiment.plan("small", "decoding"), asdict(DecodingSettings(beam=1)))
     decode_run(experiment, "small", 1, device="cpu")
     assert sorted(path.name for path in decoded.iterdir()) == ["first.subwords.txt", "second.subwords.txt"]
@@ -164,7 +167,18 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     one = {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()}
     shutil.rmtree(experiment.decoded("small-1"))
     result = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "stages.decode", "small", "1"],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            "-m",
+            "stages._run",
+            "decode",
+            "small",
+            "1",
+        ],
         cwd=experiment.folder,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,
@@ -251,10 +265,3 @@ def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:
     assert wide != translated(run_folder, text, beam=1)
     with pytest.raises(UserError, match="--beam is 0"):
         translated(run_folder, text, beam=0)
-
-
-def test_lines_end_at_line_feeds_only() -> None:
-    text = "one\r\n\ntwo\u2028and\x85more\nlast".encode()
-    assert list(decoded_lines(io.BytesIO(text), "standard input")) == ["one\r", "", "two\u2028and\x85more", "last"]
-    with pytest.raises(UserError, match="standard input: line 2 is not UTF-8"):
-        list(decoded_lines(io.BytesIO(b"one\n\xff\n"), "standard input"))

@@ -96,26 +96,29 @@ def test_nouns_are_those_of_nltks_tagger(tmp_path, monkeypatch):
     assert tagged_nouns(["Ann"], "de") is None
 
 
+def read_links(path):
+    return read_alignments(path, ["a b c", "d e"], ["x y z", "u v"])
+
+
+def read_list(path):
+    return listed(["x"], path)
+
+
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("read", "lines", "message"),
     [
-        (["0-0"], "has 1 lines for 2 sentences"),
-        (["0-0", "0-0 1:1"], "line 2 has '1:1'"),
-        (["0-0", "0-2"], "line 2 links target token 2"),
-        (["3-0", "0-0"], "line 1 links source token 3"),
+        (read_links, ["0-0"], "has 1 lines for 2 sentences"),
+        (read_links, ["0-0", "0-0 1:1"], "line 2 has '1:1'"),
+        (read_links, ["0-0", "0-2"], "line 2 links target token 2"),
+        (read_links, ["3-0", "0-0"], "line 1 links source token 3"),
+        (read_list, [" "], "has no words"),
+        (read_list, ["he", "it He"], "lists he twice"),
     ],
 )
-def test_alignments_that_do_not_fit_are_refused(tmp_path, lines, message):
-    write_lines(tmp_path / "links", lines)
+def test_alignments_and_lists_that_do_not_fit_are_refused(tmp_path, read, lines, message):
+    write_lines(tmp_path / "file", lines)
     with pytest.raises(UserError, match=message):
-        read_alignments(tmp_path / "links", ["a b c", "d e"], ["x y z", "u"])
-
-
-@pytest.mark.parametrize(("lines", "message"), [([" "], "has no words"), (["he", "it He"], "lists he twice")])
-def test_unusable_lists_are_refused(tmp_path, lines, message):
-    write_lines(tmp_path / "list", lines)
-    with pytest.raises(UserError, match=message):
-        listed(["x"], tmp_path / "list")
+        read(tmp_path / "file")
 
 
 @pytest.fixture
@@ -158,20 +161,16 @@ def test_likely_mistakes_are_noted(score, tmp_path):
     assert "use --tokenized" in said
 
 
-def test_words_that_are_linked_to_no_source_are_left_out_and_said(score, tmp_path):
-    write_lines(tmp_path / "links", ["", ""])
+def test_what_cannot_be_counted_is_left_out_and_said(score, tmp_path, monkeypatch):
+    monkeypatch.setattr(nltk.data, "path", [])
+    status, scores, said = score("--tokenized", *ALIGNED, "--language", "fi")
+    assert (status, "apt_pronouns" in scores) == (0, False)
+    assert "there is a list of pronouns for en, de and none for fi; give --pronouns" in said
+    assert "NLTK has no tagger for fi here" in said
+    write_lines(tmp_path / "links", ["", ""])  # of words that are linked to no source
     _, scores, said = score("--tokenized", *ALIGNED, "--pronouns", "list", "--nouns", "list")
     assert "apt_pronouns" not in scores
     assert said.count("no such word of the reference is linked") == 2
-
-
-def test_what_cannot_be_counted_is_left_out_and_said(score, monkeypatch):
-    monkeypatch.setattr(nltk.data, "path", [])
-    status, scores, said = score("--tokenized", *ALIGNED, "--language", "fi")
-    assert status == 0
-    assert "apt_pronouns" not in scores
-    assert "there is a list of pronouns for en, de and none for fi; give --pronouns" in said
-    assert "NLTK has no tagger for fi here" in said
 
 
 @pytest.mark.parametrize(

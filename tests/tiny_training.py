@@ -3,10 +3,12 @@
 import csv
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 from project_root import make_root
 from small_models import shake
@@ -18,8 +20,9 @@ from context_nmt.files import read_json, write_json, write_lines
 from context_nmt.models import checkpoints
 from context_nmt.models.building import build
 from context_nmt.models.model import Model
-from context_nmt.models.plans import ModelPlan
+from context_nmt.models.plans import ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import write_plans
+from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.parameters import Experiment
 from context_nmt.training.trainer import MACHINE, train_run
 
@@ -110,8 +113,10 @@ def make_experiment(
         if task == "previous":
             write_lines(experiment.subwords / f"{split}.documents", map(str, range(0, count, 3)))
     binarize(experiment.subwords, experiment.binarized, experiment.settings.corpus, experiment.settings.units)
-    write_json(experiment.tokenized / "moses.json", {})
-    write_json(experiment.subwords / "units.json", {})
+    side = {"pretokenized": True, "truecase": False}
+    sides = {"source": {"language": "xx", **side}, "target": {"language": "yy", **side}}
+    write_json(experiment.tokenized / "moses.json", sides)
+    write_json(experiment.subwords / "units.json", {"kind": "words"})
     write_plans(experiment)
     return experiment
 
@@ -157,6 +162,16 @@ def save_run(folder: Path, plan: ModelPlan, corpus: BinarizedCorpus) -> Model:
     metadata = checkpoints.model_metadata(plan, *sizes)
     checkpoints.save(folder / checkpoints.RUN_WEIGHTS, checkpoints.weights_of(model), metadata)
     return model
+
+
+def save_runs(experiment: Experiment, **decoding: Any) -> None:
+    """Save a run of each variant with the same shaken weights; all decode with the same settings."""
+    corpus = BinarizedCorpus(experiment.binarized)
+    for variant in experiment.settings.variants:
+        torch.manual_seed(2)
+        plan = TrainingPlan.read(experiment.plan(variant, "training"))
+        save_run(experiment.model(f"{variant}-1"), plan.model, corpus)
+        write_json(experiment.plan(variant, "decoding"), asdict(DecodingSettings(**decoding)))
 
 
 def scripted(values: Iterable[float]) -> Bleu:

@@ -45,9 +45,8 @@ def sample(
         int, typer.Option(help="Number of documents; of sentences if the corpus has no documents.")
     ] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 1,
-    output: Annotated[Path | None, typer.Option(help="Write Markdown to this file instead of printing it.")] = None,
 ) -> None:
-    """Show documents in both languages.
+    """Show documents in both languages, as Markdown.
 
     The documents are drawn at random. With gold annotation, pronouns are marked with their antecedent and its distance
     in sentences, and ambiguous words with their sense, their cue and the wrong translation.
@@ -56,16 +55,12 @@ def sample(
                  CORPUS/SPLIT.documents     where documents start, if the corpus has it
                  CORPUS/SPLIT.gold.jsonl    gold annotation, if the corpus has it
         Writes   standard output            the documents
-                 --output                   the same as Markdown instead
-        Example  context-nmt corpus sample data/miniature --documents 50 --output sample.md
+        Example  context-nmt corpus sample data/miniature --documents 50
     """
-    from context_nmt.corpus.samples import draw_sample, print_sample, write_sample
+    from context_nmt.corpus.samples import sampled
 
-    drawn = draw_sample(corpus, split=split, documents=documents, seed=seed)
-    if output is not None:
-        write_sample(drawn, output)
-    else:
-        print_sample(drawn)
+    for line in sampled(corpus, split=split, documents=documents, seed=seed):
+        print(line)
 
 
 def download(
@@ -100,33 +95,31 @@ def status(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this corpus.")] = None,
     json: JsonFile = None,
 ) -> None:
-    """Show which corpora each paper needs, which of them are here, and how to get the others.
+    """Show which corpora are here, and how to get the others.
 
     A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
     taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
-    Files that a person must fetch, to accept a licence or to register, have their steps below the corpus.
+    Files that a person must fetch, to accept a licence or to register, have their steps below the corpus NAME.
 
     Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. Sizes are those of the
     files still to be downloaded, as far as known, without test sets of the sacrebleu package.
 
         Reads    data/params.yaml    all corpora, with their licences
                  data/NAME/          the corpora that are here, also in experiments/EXPERIMENT/data/
-        Writes   standard output     for each paper its corpora: where they are, sizes, licences, steps for a person
-                 --json              the same instead
+        Writes   standard output     a line for each corpus: where it is, its size and licence; for NAME, the steps
+                 --json              the same instead, with all steps
         Example  context-nmt corpus status
     """
     from context_nmt.corpus.fetching import data_mirror
     from context_nmt.corpus.status import find_corpora, print_status
     from context_nmt.files import write_json
-    from context_nmt.report.papers.published import read_papers
 
     _check_ending(json)
     found = find_corpora(_catalogue(), name, mirror=data_mirror())
     if json is not None:
         write_json(json, found)
     else:
-        papers = {name: f"{paper.name} ({paper.year})" for name, paper in read_papers().items()}
-        print_status(found, Path("data/.downloads"), papers)
+        print_status(found, Path("data/.downloads"), steps=name is not None)
 
 
 def _check_ending(json: Path | None) -> None:

@@ -53,38 +53,26 @@ def check(
     root: Annotated[
         Path, typer.Argument(metavar="ROOT", help="The project's folder: dvc.yaml, params.yaml, experiments/.")
     ] = Path(),
-    only: Annotated[
-        Path | None, typer.Option(help="Check only this experiment, by folder or name, and its corpus.")
-    ] = None,
 ) -> None:
-    """Check experiments before they run.
+    """Check all experiments of a project.
 
     Each experiments/NAME/dvc.yaml must be equal to the root's, each params.yaml must have known keys with allowed
-    values, and each variant's model must build (without weights or data). With --only, models are left to the plan
-    stage, and the corpus must exist or be under download.
+    values, and each variant's model must build (without weights or data). `context-nmt repro` checks its experiment,
+    and that the corpus exists or is under download, before it runs.
 
         Reads    dvc.yaml, params.yaml    in ROOT and in every experiments/NAME
                  data/params.yaml         corpora that can be generated or downloaded
                  src/, stages/            the code, which src/code/ must match
                  .dvc/config, .dvcignore  in every experiments/NAME
-                 data/CORPUS              in the folder of --only
         Writes   standard error           a line per problem; the exit status is then 1
                  standard output          what was checked, if there is no problem
-        Example  context-nmt check --only experiments/multi30k-en-de
+        Example  context-nmt check
     """
-    from context_nmt.pipeline.checks import check_before_run, check_experiments
-    from context_nmt.settings.parameters import experiment_folder
+    from context_nmt.pipeline.checks import check_experiments
 
-    if only is not None:
-        folder = experiment_folder(only)
-        above = [folder.resolve(), *folder.resolve().parents]
-        project = next((path for path in above if (path / "data/params.yaml").is_file()), root)
-        check_before_run(root if root.resolve() == project else project, folder)
-        typer.echo(f"{only} checked")
-    elif not (root / "data/params.yaml").is_file():
-        raise UserError(f"{root} is no project (no data/params.yaml); for one experiment: --only EXPERIMENT")
-    else:
-        typer.echo(f"{check_experiments(root)} experiments checked")
+    if not (root / "data/params.yaml").is_file():
+        raise UserError(f"{root} is no project (no data/params.yaml)")
+    typer.echo(f"{check_experiments(root)} experiments checked")
 
 
 def describe(
@@ -148,7 +136,7 @@ def repro(
         ),
     ] = None,
 ) -> None:
-    """Run the stages that are not up to date.
+    """Check an experiment, and run the stages that are not up to date.
 
     Independent stages run side by side; `dvc repro`, which runs one at a time, gives the same results. No more stages
     run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it is set, is each stage's share of
@@ -199,25 +187,26 @@ def status(experiment: ExperimentFolder = Path()) -> None:
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
     slurm = Slurm(Experiment(experiment_folder(experiment)))
-    states = slurm.states()
-    if not states:
+    jobs = slurm.read_jobs()
+    states = slurm.states(jobs)
+    if not jobs:
         typer.echo("no jobs have been submitted")
         return
     rows = [("job", "stage", "state", "last line")]
-    for stage, (number, state) in states.items():
-        stages = [other for other, (job, _) in states.items() if job == number]
-        said = [line for name, line in slurm.lines(stages) if name == stage]
-        rows.append((number, stage, state.word, state.detail or "".join(said[-1:])))
+    for stage, (number, _) in jobs.items():
+        said, _ = slurm.read_log(stage)
+        last = said[-1].text if said else ""
+        rows.append((number, stage, states[stage].word, states[stage].detail or last))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in rows:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()[:room])
     settings = slurm.experiment.parameters
-    if not all(state.ended for _, state in states.values()) and settings.stat().st_mtime > slurm.note.stat().st_mtime:
+    if not all(state.ended for state in states.values()) and settings.stat().st_mtime > slurm.note.stat().st_mtime:
         typer.echo(
             f"{settings} has changed since the jobs were submitted; rerun context-nmt repro when they have ended"
         )
-    counts = Counter(state.word for _, state in states.values())
+    counts = Counter(state.word for state in states.values())
     typer.echo(", ".join(f"{count} {word}" for word, count in counts.items()))
 
 

@@ -137,7 +137,6 @@ class CorpusEntry(Checked):
     format: str
     licence: str
     homepage: str
-    papers: tuple[str, ...] = ()  # that use it: names of src/context_nmt/report/papers/NAME.yaml
     files: tuple[DownloadFile, ...] = ()
     sacrebleu: tuple[SacrebleuSet, ...] = ()
     # tvsub: number of training documents to keep, from the first; opus_moses: number of those to draw at random
@@ -207,12 +206,12 @@ class CorpusEntry(Checked):
 
 
 def entry_values(entry: CorpusEntry | MiniatureSettings) -> dict[str, Any]:
-    """Return the plain values of an entry for its plan, which is the same whatever papers use the corpus."""
+    """Return the plain values of an entry for its plan."""
     if isinstance(entry, MiniatureSettings):
         return asdict(entry)
     # Without defaults, so that a new key changes no plan without it.
-    values = TypeAdapter(CorpusEntry).dump_python(entry, exclude_defaults=True)
-    return {key: value for key, value in values.items() if key != "papers"}
+    values: dict[str, Any] = TypeAdapter(CorpusEntry).dump_python(entry, exclude_defaults=True)
+    return values
 
 
 def read_catalogue(parameters: Path) -> dict[str, dict[str, Any]]:

@@ -23,7 +23,7 @@ from context_nmt.settings import check
 from context_nmt.settings.miniature import MiniatureSettings
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
-OF_ANOTHER_FORMAT = (AttributeError, SyntaxError, TypeError, ValueError)  # SyntaxError: no XML
+OF_ANOTHER_FORMAT = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)  # SyntaxError: no XML
 GENERATOR = "context_nmt.miniature.generation"
 
 Fetched = dict[str, tuple[Path, str]]  # by the name of a file: its path, and the place that it is from
@@ -150,22 +150,13 @@ def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEnt
     unpack = getattr(importlib.import_module(_code_of_format(form)), f"unpack_{form}")
     try:
         texts = unpack(paths, folder, file, entry) or []
-    except UserError as error:
-        if isinstance(error.__context__, OSError):  # the disk is full
-            raise error.__context__ from None
-        reason = str(error).removeprefix(f"{paths[file.name]}: ")
-    except KeyError as error:
-        reason = error.args[0]
-    except BROKEN as error:
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise
-        first_line = str(error).partition(":\n")[0]  # tarfile adds one for each kind of archive
-        reason = f"cannot be unpacked ({first_line})"
-    except OF_ANOTHER_FORMAT as error:
-        reason = f"not of format {form} ({error})"
-    else:
-        return [(name, f"{member} of {place}" if file.members else place, count) for name, member, count in texts]
-    raise UserError(f"{place}: {reason}")
+    except (UserError, *BROKEN, *OF_ANOTHER_FORMAT) as error:
+        cause = error.__context__ if isinstance(error, UserError) else error
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            raise cause from None
+        reason = str(error).removeprefix(f"{paths[file.name]}: ").partition(":\n")[0]  # tarfile adds a line per format
+        raise UserError(f"{place}: cannot be read as {form} ({reason})") from None
+    return [(name, f"{member} of {place}" if file.members else place, count) for name, member, count in texts]
 
 
 def _check_pieces(pieces: list[Piece], corpus: str) -> None:

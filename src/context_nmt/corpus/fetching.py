@@ -1,9 +1,9 @@
 """Fetch one file of a corpus from a mirror, one of its addresses or the sacrebleu package.
 
 Downloads are in one folder for all corpora of a project, as DIGEST-NAME, where DIGEST is that of the file's address.
-DIGEST-NAME.part is an unfinished one, to which what it lacks is appended, and DIGEST-NAME.lock is held while the file
-is fetched. Without a checksum, only the server can tell that the rest is of the same file: the ETag or Last-Modified of
-the response that began the part is in DIGEST-NAME.part.json. Downloads stay there until a person deletes the folder.
+DIGEST-NAME.part is an unfinished one, and DIGEST-NAME.lock is held while the file is fetched. A download resumes only
+where a checksum can show that both parts are of the same file; without one, it starts again. Downloads stay there until
+a person deletes the folder.
 """
 
 import errno
@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from context_nmt.corpus.catalogue import SACREBLEU, DownloadFile
-from context_nmt.files import FULL, UserError, iterate_lines, read_json, write_json
+from context_nmt.files import FULL, UserError, iterate_lines
 from context_nmt.progress import Progress, say
 
 UNREACHABLE = (ConnectTimeoutError, NewConnectionError, ProxyError)
@@ -112,11 +112,11 @@ def _fetch(
     for place in places:
         part_existed = part.exists()
         try:
-            _retrieve(place, part, checked=expected is not None)
+            _retrieve(place, part, resume=expected is not None)
             wrong = _difference(part, file, expected)
             if wrong and part_existed:  # the part was of another download
                 part.unlink()
-                _retrieve(place, part, checked=True)
+                _retrieve(place, part, resume=True)
                 wrong = _difference(part, file, expected)
         except (OSError, urllib3.exceptions.HTTPError) as error:  # the errors of requests are OSErrors
             if isinstance(error, OSError) and error.errno in FULL:
@@ -156,11 +156,11 @@ def _reason(error: Exception, place: str) -> str:
     return " ".join(str(cause or error).split()).partition(" for url: ")[0]
 
 
-def _retrieve(place: str, part: Path, *, checked: bool) -> None:
-    """Write a file to `part`; raise OSError or urllib3's HTTPError.
+def _retrieve(place: str, part: Path, *, resume: bool) -> None:
+    """Write a file to `part`, after what is there if `resume`; raise OSError or urllib3's HTTPError.
 
-    A download goes on with what is there if a checksum or the server can tell that it is the same. A connection that
-    breaks off is tried again as long as more of the file arrives.
+    A connection that breaks off is tried again as long as more of the file arrives: from where it broke off if
+    `resume`, else from the start.
     """
     if place.startswith(SACREBLEU):
         names, pair, file = place.removeprefix(SACREBLEU).rsplit("/", 2)
@@ -169,51 +169,31 @@ def _retrieve(place: str, part: Path, *, checked: bool) -> None:
     if "://" not in place:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     retries = urllib3.Retry(total=4, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504))
+    if not resume:
+        part.unlink(missing_ok=True)
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=retries))
         while True:
             size_before = size(part)
             try:
-                _append_rest(session, place, part, checked=checked)
-                break
+                _request(session, place, part, offset=size_before if resume else 0)
+                return
             except (requests.ConnectionError, urllib3.exceptions.HTTPError):
                 if size(part) <= size_before:
                     raise
-    _validator_file(part).unlink(missing_ok=True)
 
 
-def _append_rest(session: requests.Session, place: str, part: Path, *, checked: bool) -> None:
-    validator_file = _validator_file(part)
-    known = read_json(validator_file) if not checked and validator_file.is_file() else {}
-    same_file = known.get("place") == place and "validator" in known
-    offset = size(part) if checked or same_file else 0
+def _request(session: requests.Session, place: str, part: Path, *, offset: int) -> None:
+    """Write to `part` what the server sends: the rest of the file behind `offset` bytes, or all of it."""
     # A server that compresses a file for the transfer would change the bytes to check.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    if offset and not checked:
-        headers["If-Range"] = known["validator"]
     with session.get(place, stream=True, timeout=60, headers=headers) as response:
         if offset and response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            # Nothing is left to download: a checksum shows whether the file is complete, else its length must be ours.
-            if checked or response.headers.get("Content-Range") == f"bytes */{offset}":
-                return
-            part.unlink()
-            _append_rest(session, place, part, checked=checked)
-            return
+            return  # nothing is left to download; the checksum shows whether the file is complete
         response.raise_for_status()
-        if response.status_code != HTTPStatus.PARTIAL_CONTENT:  # not every server supports ranges
-            offset = 0
-            tag = response.headers.get("ETag", "W/")
-            validator = response.headers.get("Last-Modified") if tag.startswith("W/") else tag  # W/: of equal meaning
-            validator_file.unlink(missing_ok=True)
-            part.unlink(missing_ok=True)  # else a validator could stand beside the part of another file
-            if validator and not checked:
-                write_json(validator_file, {"place": place, "validator": validator})
-        _copy(response, part, place, offset)
-
-
-def _validator_file(part: Path) -> Path:
-    return part.with_name(f"{part.name}.json")
+        is_rest = response.status_code == HTTPStatus.PARTIAL_CONTENT  # not every server supports ranges
+        _copy(response, part, place, offset if is_rest else 0)
 
 
 def _copy(response: requests.Response, part: Path, place: str, offset: int) -> None:

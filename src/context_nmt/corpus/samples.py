@@ -1,40 +1,16 @@
 """Draw documents of a corpus in both languages, with the words that pronouns and ambiguous words depend on."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from context_nmt.corpus.folder import Record, parallel_files, read_split
-from context_nmt.files import UserError, write_lines
+from context_nmt.files import UserError
 
 
-@dataclass(frozen=True)
-class SampledDocument:
-    """A document: the texts of each sentence in both languages, with marks, and a remark for each mark."""
-
-    number: int  # in its split, from 0
-    sentences: list[Sequence[str]]
-    remarks: list[str]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Some documents, with a title that names their source."""
-
-    title: str
-    languages: Sequence[str]
-    documents: list[SampledDocument]
-
-
-def draw_sample(path: Path, *, split: str, documents: int, seed: int) -> Sample:
-    """Draw documents at random and keep their order; without document boundaries, draw sentences.
+def sampled(path: Path, *, split: str, documents: int, seed: int) -> Iterator[str]:
+    """Yield lines of Markdown with documents drawn at random, in their order; without boundaries, with sentences.
 
     Raise UserError for an unknown split and for more documents than there are.
     """
@@ -46,35 +22,23 @@ def draw_sample(path: Path, *, split: str, documents: int, seed: int) -> Sample:
     ranges = drawn.documents or [range(line, line + 1) for line in range(len(drawn))]
     if not 1 <= documents <= len(ranges):
         raise UserError(f"--documents is {documents}; {split} has {len(ranges):,}")
-    gold = drawn.gold or [{}] * len(drawn)
-    found = [
-        _document(
-            number,
-            [tuple(drawn.text[language][line] for language in languages) for line in ranges[number]],
-            [gold[line] for line in ranges[number]],
-            languages,
-        )
-        for number in sorted(Random(seed).sample(range(len(ranges)), documents))
-    ]
-    return Sample(f"{path.name}, {split}: {documents} of {len(ranges):,} documents, seed {seed}", languages, found)
-
-
-def _document(
-    number: int, texts: Sequence[Sequence[str]], gold: Sequence[Record], languages: Sequence[str]
-) -> SampledDocument:
-    sentences, remarks = [], []
-    for place, (sides, record) in enumerate(zip(texts, gold, strict=True)):
-        if set(languages) <= set(record):
-            items = [*record["pronouns"], *record["senses"]]
-            said = [_on_pronoun(pronoun, record, gold, languages) for pronoun in record["pronouns"]]
-            said += [_on_sense(sense, record, gold, languages) for sense in record["senses"]]
-            remarks += [f"{place}[{mark}] {remark}" for mark, remark in enumerate(said, start=1)]
-            sides = [
-                mark_tokens(side, record[language]["tokens"], {item[language]: n for n, item in enumerate(items, 1)})
-                for side, language in zip(sides, languages, strict=True)
-            ]
-        sentences.append(sides)
-    return SampledDocument(number, sentences, remarks)
+    yield f"# {path.name}, {split}: {documents} of {len(ranges):,} documents, seed {seed}"
+    for number in sorted(Random(seed).sample(range(len(ranges)), documents)):
+        yield from ("", f"## Document {number}", "", _row("", *languages), "| ---: | --- | --- |")
+        gold = [drawn.gold[line] if drawn.gold else {} for line in ranges[number]]
+        remarks: list[str] = []
+        for place, (line, record) in enumerate(zip(ranges[number], gold, strict=True)):
+            sides = [drawn.text[language][line] for language in languages]
+            if set(languages) <= set(record):
+                items = [*record["pronouns"], *record["senses"]]
+                said = [_on_pronoun(pronoun, record, gold, languages) for pronoun in record["pronouns"]]
+                said += [_on_sense(sense, record, gold, languages) for sense in record["senses"]]
+                remarks += [f"- {place}[{mark}] {remark}" for mark, remark in enumerate(said, start=1)]
+                for side, language in enumerate(languages):
+                    marks = {item[language]: mark for mark, item in enumerate(items, start=1)}
+                    sides[side] = mark_tokens(sides[side], record[language]["tokens"], marks)
+            yield _row(str(place), *sides)
+        yield from ("", *remarks) if remarks else ()
 
 
 def mark_tokens(text: str, tokens: Sequence[str], marks: dict[int, int]) -> str:
@@ -112,31 +76,6 @@ def _on_sense(sense: Record, record: Record, document: Sequence[Record], languag
     if cue := sense.get("cue_word"):
         remark += f" ({_words(cue, document[cue['sentence']], languages)})"
     return remark + f"; not: {sense['distractor']}"
-
-
-def print_sample(sample: Sample) -> None:
-    """Print a table per document to standard output."""
-    console = Console(markup=False, highlight=False)
-    console.print(sample.title)
-    for document in sample.documents:
-        table = Table(*sample.languages, title=f"Document {document.number}", title_justify="left", box=box.SIMPLE_HEAD)
-        for sides in document.sentences:
-            table.add_row(*map(Text, sides))
-        console.print(table)
-        for remark in document.remarks:
-            console.print(f"  {remark}", soft_wrap=True)
-
-
-def write_sample(sample: Sample, path: Path) -> None:
-    """Write a sample as Markdown; raise UserError unless the name ends in .md."""
-    if path.suffix != ".md":
-        raise UserError(f"--output is {path}; its name must end in .md")
-    lines = [f"# {sample.title}"]
-    for document in sample.documents:
-        lines += ["", f"## Document {document.number}", "", _row("", *sample.languages), "| ---: | --- | --- |"]
-        lines += [_row(str(place), *sides) for place, sides in enumerate(document.sentences)]
-        lines += ["", *(f"- {remark}" for remark in document.remarks)] if document.remarks else []
-    write_lines(path, lines)
 
 
 def _row(*cells: str) -> str:

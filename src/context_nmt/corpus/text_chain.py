@@ -5,7 +5,8 @@
     sentencepiece.joint.model or sentencepiece.LANGUAGE.model        from the bpe stage
     corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
-The average stage copies the files. The text tools are imported only in `TextChain`, so that a search runs without them.
+The average stage copies the files. The text tools are imported only in `TextChain`: a training that translates its
+validation set runs without them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,9 +14,8 @@ from pathlib import Path
 from unicodedata import category
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.workers import map_lines
-from context_nmt.files import UserError, iterate_lines, read_json
+from context_nmt.files import read_json
 from context_nmt.settings.text import SideSettings
 
 INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # Unicode's categories of control and format characters and spaces
@@ -59,17 +59,3 @@ class TextChain:
     def target_text(self, lines: Iterable[str]) -> Iterator[str]:
         """Turn lines of `target_tokens` into raw text."""
         return iter(lines) if self._segmenters[1].untokenized else map_lines(self._moses[1].text, lines)
-
-
-def write_tokens(text: Path, binarized: Path, decoded: Path, destination: Path) -> None:
-    """Write the zip of hypotheses.py from `decoded`/TEST.subwords.txt; raise UserError for a wrong number of lines."""
-    chain = TextChain(text)
-    corpus = BinarizedCorpus(binarized)
-    tests = {}
-    for test in corpus.tests:
-        path = decoded / f"{test}.subwords.txt"
-        tests[test] = list(chain.target_tokens(iterate_lines(path)))
-        expected = len(corpus.side(test, corpus.source))
-        if len(tests[test]) != expected:
-            raise UserError(f"{path}: {len(tests[test])} translations for {expected} sentences; decode again")
-    write_hypotheses(destination, tests)

@@ -1,8 +1,6 @@
 """Work in several processes, with results that do not depend on their number."""
 
-import copy
 import os
-import pickle
 import re
 import signal
 import threading
@@ -39,8 +37,8 @@ def in_parallel(
     """Yield `work(item)` for each item, in their order or, unless `ordered`, as soon as each is done.
 
     The workers are forked, so `work` may hold a model or be a closure: it is neither copied nor pickled. Only a few
-    items are in memory at a time. Raise the errors of `work`, and UserError with `advice` if memory runs out or a
-    worker is killed.
+    items are in memory at a time. Raise UserError if `work` does, and with `advice` if memory runs out or a worker is
+    killed; a worker's other errors become RuntimeErrors.
     """
     work = partial(_with_advice, work, advice)
     if workers <= 1 or not CAN_FORK:
@@ -118,22 +116,12 @@ def _start(work: Callable[[Any], Any]) -> None:
 def _run(item: Any) -> Any:
     try:
         return _work(item)
-    except Exception as error:
-        if _can_be_sent(error):
-            raise
-        if isinstance(error, UserError):
-            raise UserError(str(error)) from error
+    except UserError as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise type(error)(*error.args) from None
+    except Exception as error:  # one that cannot be pickled would look like a killed worker
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
-
-
-def _can_be_sent(error: Exception) -> bool:
-    """Return whether an error survives pickling; otherwise it would look like a killed worker."""
-    try:
-        pickle.dumps(error)
-        copy.copy(error)  # calls its constructor as unpickling does
-    except Exception:
-        return False
-    return True
 
 
 def _kill(workers: Sequence[BaseProcess]) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import write_tokens
+from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.vocabulary import Vocabulary
-from context_nmt.decoding.in_batches import usable
+from context_nmt.decoding.in_batches import all_processes, usable
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, decoded_lines, replacing_folder, write_lines
 from context_nmt.models.checkpoints import load_run, weights_of_run
-from context_nmt.models.devices import device_named, processes
+from context_nmt.models.devices import Processes, device_named
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
@@ -28,19 +28,22 @@ from context_nmt.settings.run_layout import RunLayout, run_name
 LONG = 1000  # units; attention takes the square of a line's length
 
 
-def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -> bool:
-    """Translate every test set of the binarized corpus with one run, and write `runs/decoded/RUN` whole or not at all.
+def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -> None:
+    """Translate every test set of the binarized corpus with one run; write units and, in the zip of hypotheses, tokens.
 
-    If torchrun started several processes, they share the work and the first one writes. Return whether this process is
-    the first.
+    If torchrun started several processes, they share the work and the first one writes.
     """
+    try:
+        from context_nmt.corpus.text_chain import TextChain  # other modules search without the text tools
+    except ModuleNotFoundError as error:
+        raise UserError(f"the package {error.name} is missing: decoding turns units into text") from None
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
-    torch_device = device_named(device)
-    model = load_run(experiment.model(run), torch_device, corpus)
+    model = load_run(experiment.model(run), device_named(device), corpus)
+    chain = TextChain(experiment.model(run) / "text")
     results = {}
-    with processes(torch_device) as group:
+    with all_processes(model.device) as group:
         sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
         for test in tracked(corpus.tests, run, unit="sentences", sizes=sizes):
             results[test] = translate_ids(
@@ -49,35 +52,19 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
                 settings,
                 documents=corpus.documents(test),
                 references=corpus.side(test, corpus.target) if settings.reference_context else None,
-                device=torch_device,
                 progress=f"{run} {test}",
-                workers=usable(torch_device),
                 processes=group,
             )
     if not group.first:
-        return False
+        return
     vocabulary = corpus.target_vocabulary
+    units = {test: [vocabulary.text(best.tokens) for best, *_ in found] for test, found in results.items()}
     with replacing_folder(experiment.decoded(run)) as folder:
         for test, sentences in results.items():
-            write_lines(
-                folder / f"{test}.subwords.txt", (vocabulary.text(hypotheses[0].tokens) for hypotheses in sentences)
-            )
+            write_lines(folder / f"{test}.subwords.txt", units[test])
             if settings.n_best > 1:
                 write_lines(folder / f"{test}.nbest.jsonl", n_best_lines(sentences, vocabulary))
-    return True
-
-
-def write_text(experiment: RunLayout, variant: str, seed: int) -> None:
-    """Write `runs/decoded/RUN` as tokens, `metrics/hypotheses/RUN.zip`; raise UserError without the text tools."""
-    run = run_name(variant, seed)
-    text_folder, decoded_folder = experiment.model(run) / "text", experiment.decoded(run)
-    try:
-        write_tokens(text_folder, experiment.binarized, decoded_folder, experiment.hypotheses(run))
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{decoded_folder} is written, but {error.name} is not installed, so it cannot be turned into text; run"
-            f" `python stages decode {variant} {seed} --no-search` where it is"
-        ) from None
+    write_hypotheses(experiment.hypotheses(run), {test: chain.target_tokens(lines) for test, lines in units.items()})
 
 
 def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator[str]:
@@ -103,11 +90,10 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")
         settings = dataclasses.replace(settings, beam=beam, length_beam=beam)
-    from context_nmt.corpus.text_chain import TextChain, without_invisible  # decoding runs without the text tools
+    from context_nmt.corpus.text_chain import TextChain, without_invisible  # as above
 
-    torch_device = device_named(device)
     chain = TextChain(folder / "text")
-    model = load_run(folder, torch_device, chain.corpus)
+    model = load_run(folder, device_named(device), chain.corpus)
     lines = list(without_invisible(decoded_lines(source, "standard input")))
     subwords = chain.source_subwords(tracked(lines, f"{folder.name}, source text", len(lines), "lines"))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
@@ -125,9 +111,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         sentences,
         settings,
         documents=documents,
-        device=torch_device,
         progress=folder.name,
-        workers=usable(torch_device),
+        processes=Processes(workers=usable(model.device)),
     )
     best = (
         hypotheses[0].tokens if len(sentence) else () for sentence, hypotheses in zip(sentences, results, strict=True)

@@ -6,11 +6,11 @@ import shutil
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
-from context_nmt.decoding.in_batches import usable
+from context_nmt.decoding.in_batches import all_processes
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
-from context_nmt.models.devices import device_named, processes
+from context_nmt.models.devices import device_named
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
@@ -28,8 +28,7 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     path = experiment.plan(teacher, "decoding")
     settings = read_plan(DecodingSettings, path)
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
-    torch_device = device_named(device)
-    model = load_run(experiment.model(run), torch_device, corpus)
+    model = load_run(experiment.model(run), device_named(device), corpus)
     source = corpus.side(corpus.train, corpus.source)
     files = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
     for pattern in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
@@ -38,7 +37,7 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, files)])
     scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
-    with processes(torch_device) as group:
+    with all_processes(model.device) as group:
         sizes = {path: min(shard, len(source) - int(path.stem)) for path in shards if not path.is_file()}
         done = len(source) - sum(sizes.values())
         for shard_path in tracked(sizes, run, unit="sentences", sizes=sizes.values(), done=done):
@@ -47,9 +46,7 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
                 model,
                 [source[number] for number in range(start, start + sizes[shard_path])],
                 settings,
-                device=torch_device,
                 progress=f"{run} from {start + 1:,} of {len(source):,}",
-                workers=usable(torch_device),
                 processes=group,
             )
             if group.first:

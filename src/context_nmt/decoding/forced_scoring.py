@@ -11,14 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.batching import Sentences, joined, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
-from context_nmt.decoding.in_batches import (
-    SINGLE_PROCESS,
-    Lengths,
-    check_positions,
-    evaluating,
-    in_batches,
-    lengths_of,
-)
+from context_nmt.decoding.in_batches import Lengths, check_positions, evaluating, in_batches, lengths_of
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
@@ -36,10 +29,8 @@ def score_pairs(
     targets: Sentences,
     *,
     contexts: Sequence[Context] | None = None,
-    device: torch.device,
     progress: str | None = None,
-    workers: int | None = None,
-    processes: Processes = SINGLE_PROCESS,
+    processes: Processes | None = None,
 ) -> list[float]:
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
 
@@ -81,16 +72,14 @@ def score_pairs(
         labels[np.arange(labels.shape[1]) < given[:, None]] = PADDING
         labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
         ids = (pad([source for source, _ in batch_pairs], last=END), inputs, labels, previous)
-        return SCORES[type(model)](model, *(torch.from_numpy(array).to(device) for array in ids)).tolist()
+        return SCORES[type(model)](model, *(torch.from_numpy(array).to(model.device) for array in ids)).tolist()
 
     units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
     with_contexts = np.array(units, dtype=np.int64)
     batches = length_batches(with_contexts, with_contexts, tokens=UNITS)
     longest_first = [distinct[batch] for batch in reversed(batches)]  # so that memory runs out at once if it does
     with evaluating(model):
-        scores = in_batches(
-            score, longest_first, target_lengths, progress=progress, workers=workers, processes=processes
-        )
+        scores = in_batches(score, longest_first, target_lengths, progress=progress, processes=processes)
     return [scores[number] for number in originals]
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -15,14 +15,13 @@ from context_nmt.corpus.batching import Sentences, pad
 from context_nmt.corpus.vocabulary import END
 from context_nmt.corpus.workers import CAN_FORK, in_parallel
 from context_nmt.files import UserError
-from context_nmt.models.devices import Processes
+from context_nmt.models.devices import Processes, processes
 from context_nmt.progress import Progress, say
 
 Lengths = NDArray[np.int64]
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
-SINGLE_PROCESS = Processes()
 SHORT_OF_MEMORY = "; a smaller decoding.batch_tokens needs less, and with OMP_NUM_THREADS=1 there are no workers"
 
 
@@ -58,16 +57,15 @@ def in_batches(
     lengths: Lengths,
     *,
     progress: str | None,
-    workers: int | None,
-    processes: Processes,
+    processes: Processes | None,
 ) -> dict[int, Result]:
     """Return the result of `work` for each sentence, by its number; a batch is an array of sentence numbers.
 
-    `progress` is the name under which progress is shown, measured in `lengths`; without it nothing is printed.
-    `workers` processes share the work, with one thread each, and the result does not depend on their number; without
-    it, this process works alone, with all its threads. If torchrun started several `processes`, each takes its part
-    of the batches and gets the results of all.
+    `progress` is the name under which progress is shown, measured in `lengths`; without it nothing is printed. Each of
+    the `processes` that torchrun started takes its part of the batches and gets the results of all; these do not depend
+    on the number of its workers.
     """
+    processes = processes or Processes()
     share = processes.share(batches)
     results: dict[int, Result] = {}
     count, since = sum(map(len, share)), time.perf_counter()
@@ -78,11 +76,14 @@ def in_batches(
     def tokens(batch: Lengths) -> int:  # they predict the time left better than sentences do
         return int((lengths[batch] + 1).sum())
 
-    with nullcontext() if workers is None else one_thread(), Progress(progress, sum(map(tokens, share))) as shown:
+    with (
+        nullcontext() if processes.workers is None else one_thread(),
+        Progress(progress, sum(map(tokens, share))) as shown,
+    ):
         finished = in_parallel(
             lambda batch: (batch, work(batch)),
             share,
-            min(workers or 1, len(share)),
+            min(processes.workers or 1, len(share)),
             ordered=False,
             advice=SHORT_OF_MEMORY,
         )
@@ -113,6 +114,13 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             yield
     finally:
         model.train(was_training)
+
+
+@contextmanager
+def all_processes(device: torch.device) -> Iterator[Processes]:
+    """Join the `processes` that torchrun started, each with as many workers as are usable."""
+    with processes(device) as joined:
+        yield replace(joined, workers=usable(device))
 
 
 def usable(device: torch.device) -> int:

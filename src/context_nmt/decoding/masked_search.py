@@ -1,7 +1,5 @@
 """Mask-predict (Ghazvininejad et al. 2019, section 4) with a masked language model and several candidate lengths."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -15,10 +13,6 @@ from context_nmt.transformer.layers import Memory
 
 SHORTEST = 2  # a unit and END, as in Mask-Predict
 CHUNK = 1024  # positions whose logits are in memory at once
-
-# Targets [N, T] and which of their positions are wanted, bool [N, T] with M of them -> the best unit of each [M], and
-# its natural log-probability [M].
-Predict = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def search(
@@ -59,23 +53,34 @@ def _hypotheses(
     if logits.isnan().any():
         raise UserError("the model's output is not a number; did its training diverge?")
     lengths = logits.topk(min(settings.length_beam, logits.size(1) - 1)).indices.clamp(min=SHORTEST)
-    tokens, log_probabilities = predict(model, memory, lengths.flatten(), settings.iterations)
+    tokens, log_probabilities = mask_predict(model, memory, lengths.flatten(), settings.iterations)
     return lengths, tokens.view(*lengths.shape, -1), log_probabilities.sum(1).view(lengths.shape)
 
 
-def predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
-    """Lengths [B * K], those of a sentence next to each other -> units and log-probabilities [B * K, T]."""
-    return mask_predict(
-        lambda targets, wanted: _best(model, memory, targets, wanted),
-        lengths,
-        iterations=iterations,
-        mask=MASK,
-        padding=PADDING,
-    )
+def mask_predict(model: MaskedLanguageModel, memory: Memory, lengths: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+    """Lengths of N = B * K targets, END included, K of each sentence -> units and log-probabilities [N, T].
+
+    The first iteration predicts all units; iteration t of T, from 0, masks floor(length * (1 - t / T)) units again, at
+    least one: those with the lowest log-probability when they were last predicted. After the end, the units are PADDING
+    and their log-probabilities 0.
+    """
+    real = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
+    tokens = torch.where(real, MASK, PADDING)
+    certainty = torch.zeros(tokens.shape, device=lengths.device)
+    chosen = real
+    for iteration in range(iterations):
+        if iteration:
+            count = (lengths * (iterations - iteration) // iterations).clamp(min=1)
+            ranks = certainty.masked_fill(~real, torch.inf).argsort(dim=1, stable=True).argsort(dim=1)
+            chosen = ranks < count[:, None]
+        units, log_probabilities = _best(model, memory, tokens.masked_fill(chosen, MASK), chosen)
+        tokens = tokens.masked_scatter(chosen, units)
+        certainty = certainty.masked_scatter(chosen, log_probabilities.to(certainty.dtype))
+    return tokens, certainty
 
 
 def _best(model: MaskedLanguageModel, memory: Memory, targets: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the best unit, never padding or the mask, and its log-probability at the wanted positions."""
+    """Return the best unit, never padding or the mask, and its log-probability at the M wanted positions [M]."""
     states = model.decode(targets, memory)[wanted]  # [M, D]
     units, log_probabilities = [], []
     for chunk in torch.split(states, CHUNK):
@@ -85,26 +90,3 @@ def _best(model: MaskedLanguageModel, memory: Memory, targets: Tensor, wanted: T
         units.append(best.indices)
         log_probabilities.append(best.values)
     return torch.cat(units), torch.cat(log_probabilities)
-
-
-def mask_predict(
-    predict: Predict, lengths: Tensor, *, iterations: int, mask: int, padding: int
-) -> tuple[Tensor, Tensor]:
-    """Lengths of targets [N], END included -> their units [N, T] and log-probabilities [N, T], 0 after the end.
-
-    The first iteration predicts all units; iteration t of T, from 0, masks floor(length * (1 - t / T)) units again, at
-    least one: those with the lowest log-probability when they were last predicted.
-    """
-    real = torch.arange(int(lengths.max()), device=lengths.device) < lengths[:, None]
-    tokens = torch.where(real, mask, padding)
-    certainty = torch.zeros(tokens.shape, device=lengths.device)
-    chosen = real
-    for iteration in range(iterations):
-        if iteration:
-            count = (lengths * (iterations - iteration) // iterations).clamp(min=1)
-            ranks = certainty.masked_fill(~real, torch.inf).argsort(dim=1, stable=True).argsort(dim=1)
-            chosen = ranks < count[:, None]
-        units, log_probabilities = predict(tokens.masked_fill(chosen, mask), chosen)
-        tokens = tokens.masked_scatter(chosen, units)
-        certainty = certainty.masked_scatter(chosen, log_probabilities.to(certainty.dtype))
-    return tokens, certainty

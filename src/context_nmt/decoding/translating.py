@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from context_nmt.corpus.batching import BREAK, Joined, Sentences, joined_lengths, pad, sentences_before
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import (
-    SINGLE_PROCESS,
     Lengths,
     TranslationInput,
     check_positions,
@@ -29,7 +27,7 @@ from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.files import UserError
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
-from context_nmt.models.kinds.document import DocumentModel, KnownSentences, merged, source_states
+from context_nmt.models.kinds.document import DocumentModel, KnownSentences, context_of
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
@@ -93,10 +91,10 @@ def search_documents(
         ]
         if text.references is not None:
             translations = [text.references[number] for number in numbers]
-        known = KnownSentences(source_states(source, alone))
+        known = model.known_sources(source, alone)
         if model.decoder_output is not None:
             targets = torch.from_numpy(pad(translations, first=BEGIN)).to(source.device)
-            known = model.remembered(source, alone, memory, targets)
+            known |= model.known_targets(targets, memory)
         for row, number in enumerate(unfinished):
             length = int(text.translated_lengths[numbers[row]])
             previous[number].append(_row(known, row, length + 1, len(translations[row]) + 1))
@@ -121,7 +119,7 @@ def _search(
         beam=settings.beam,
         length_penalty=settings.length_penalty,
         weight=settings.length_penalty_weight,
-        maximum_lengths=torch.from_numpy(maximum).to(model.output.weight.device),
+        maximum_lengths=torch.from_numpy(maximum).to(model.device),
         n_best=settings.n_best,
         stop=settings.stop,
         begin=BEGIN,
@@ -132,11 +130,8 @@ def _search(
 
 def _row(known: KnownSentences, row: int, source: int, target: int) -> KnownSentences:
     """Return one sentence without its padding, [T, …], given its source and target lengths."""
-
-    def first(length: int) -> Callable[[list[Tensor]], Tensor]:
-        return lambda tensors: tensors[0][row, :length].clone()
-
-    return KnownSentences(merged([known.source], first(source)), known.target and merged([known.target], first(target)))
+    lengths = {name: source if name.startswith("source") else target for name in known}
+    return {name: tensor[row, : lengths[name]].clone() for name, tensor in known.items()}
 
 
 def _context(model: DocumentModel, before: list[deque[KnownSentences]]) -> SentenceContext:
@@ -144,21 +139,15 @@ def _context(model: DocumentModel, before: list[deque[KnownSentences]]) -> Sente
     rows = [known for sentences in before for known in sentences]
     if not rows:
         return model.nothing_before(len(before))
-    previous = torch.full((len(before), model.sentences), -1, device=rows[0].source.words.device)
+    previous = torch.full((len(before), model.sentences), -1, device=model.device)
     first = 0
     for row, sentences in enumerate(before):
         count = len(sentences)
         previous[row, model.sentences - count :] = torch.arange(first, first + count)
         first += count
-
-    def stacked(tensors: list[Tensor]) -> Tensor:
-        return pad_sequence(tensors, batch_first=True)  # with PADDING, no word and states of 0
-
-    targets = [known.target for known in rows if known.target is not None]
-    known = KnownSentences(
-        merged([known.source for known in rows], stacked), merged(targets, stacked) if targets else None
-    )
-    return known.before(previous)
+    # padded with PADDING, no word and states of 0
+    stacked = {name: pad_sequence([known[name] for known in rows], batch_first=True) for name in rows[0]}
+    return context_of(stacked, previous)
 
 
 # For each class of models, its search and the setting for the number of hypotheses of a sentence held in memory.
@@ -176,17 +165,15 @@ def translate_ids(
     *,
     documents: list[range] | None = None,
     references: Sentences | None = None,
-    device: torch.device,
     progress: str | None = None,
-    workers: int | None = None,
-    processes: Processes = SINGLE_PROCESS,
+    processes: Processes | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
     An empty sentence is translated, too: the model then sees END alone. `documents` has the sentences of each
     document; a model that looks at previous sentences sees its own best translations of them, or `references`, one for
     each sentence. A model that joins sentences translates each by itself, and sees no earlier translation.
-    See `in_batches` for `progress`, `workers` and `processes`.
+    See `in_batches` for `progress` and `processes`.
     Raise UserError for a sentence or reference that is longer than the model's learned positions, and if `n_best`
     exceeds the width of the search.
     """
@@ -206,7 +193,7 @@ def translate_ids(
         previous_targets=np.minimum(before, model.previous_targets),
         before=before if model.in_documents else np.zeros_like(before),
         references=references,
-        device=device,
+        device=model.device,
     )
     with evaluating(model), prepared(model, settings.precision):
         results = in_batches(
@@ -214,7 +201,6 @@ def translate_ids(
             batches(lengths, text.before, settings.batch_tokens, width),
             lengths,
             progress=progress,
-            workers=workers,
             processes=processes,
         )
     return [results[number] for number in range(len(lengths))]

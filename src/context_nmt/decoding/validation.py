@@ -16,9 +16,8 @@ def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
     import sacrebleu  # training needs it for nothing else
 
     source, target = corpus.parallel(corpus.validation)
-    device = next(model.parameters()).device
     settings, documents = DecodingSettings(beam=1, length_beam=1), corpus.documents(corpus.validation)
-    hypotheses = translate_ids(model, source, settings, documents=documents, device=device)
+    hypotheses = translate_ids(model, source, settings, documents=documents)
     words = corpus.target_vocabulary.words
     best = [" ".join(words(n_best[0].tokens)) for n_best in hypotheses]
     references = [" ".join(words(target[index])) for index in range(len(target))]

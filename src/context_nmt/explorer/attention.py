@@ -134,18 +134,11 @@ def over_words(values: Shares, tokens: list[Token]) -> Shares:
 
 def names_shown(model: Model) -> list[str]:
     """Return the submodules to record."""
-    return [
-        name
-        for shows in (shown(model, module) for module, _ in model.named_modules())
-        for name in (
-            *shows.weights,
-            *shows.gates.values(),
-            shows.global_share,
-            shows.earlier_words,
-            shows.earlier_sentences,
-        )
-        if name
+    shows = [shown(model, name) for name, _ in model.named_modules()]
+    names = [
+        (*one.weights, *one.gates.values(), one.global_share, one.earlier_words, one.earlier_sentences) for one in shows
     ]
+    return [name for of_module in names for name in of_module if name]
 
 
 def views(model: Model, outputs: Outputs, axes: Axes) -> list[View]:

@@ -22,7 +22,7 @@ from context_nmt.explorer.page import Candidate, Explored, Run, Sentence, Side, 
 from context_nmt.measures.recording import recording
 from context_nmt.measures.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named
+from context_nmt.models.devices import Processes, device_named
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
@@ -129,8 +129,7 @@ def _translated(system: System, passage: Passage, vocabularies: Vocabularies, pr
             [passage.sources[-1]] * count,
             passage.candidates,
             contexts=[list(context)] * count,
-            device=system.model.output.weight.device,
-            workers=1,
+            processes=Processes(workers=1),
         )
         translated[-1] = replace(translated[-1], scores=scores)
     return translated
@@ -139,7 +138,7 @@ def _translated(system: System, passage: Passage, vocabularies: Vocabularies, pr
 def _autoregressive(
     system: System, passage: Passage, vocabularies: Vocabularies, progress: str | None
 ) -> Iterator[Translated]:
-    model, device, sources = system.model, system.model.output.weight.device, passage.sources
+    model, device, sources = system.model, system.model.device, passage.sources
     documents = passage.documents or [range(len(sources))]
     references = passage.references if system.settings.reference_context or passage.candidates else None
     hypotheses = translate_ids(
@@ -148,9 +147,8 @@ def _autoregressive(
         system.settings,
         documents=documents,
         references=references,
-        device=device,
         progress=progress,
-        workers=1,
+        processes=Processes(workers=1),
     )
     translations = [np.array(best.tokens, dtype=np.int64) for best, *_ in hypotheses]
     sees_targets = model.in_documents or model.previous_targets > 0
@@ -197,7 +195,7 @@ def _masked(system: System, passage: Passage, vocabularies: Vocabularies, progre
             read.clear()
             hook = model.target_embedding.register_forward_pre_hook(lambda _, given: read.append(given[0][0]))
             try:
-                produced, _ = masked_search.predict(model, model.encode(source), lengths, settings.iterations)
+                produced, _ = masked_search.mask_predict(model, model.encode(source), lengths, settings.iterations)
             finally:
                 hook.remove()
             axes = attention.masked_axes(ids, read[-1].cpu().numpy(), produced[0].cpu().numpy(), vocabularies)

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 from numpy.typing import NDArray
 
 from context_nmt.files import UserError, replacing
-from context_nmt.report.formats import write_page
+from context_nmt.report.formats import render, write_page
 
 SCRIPTS = ("numbers.js", "text.js", "selection.js", "pieces.js", "panel.js", "start.js")  # in one scope
 
@@ -152,16 +151,9 @@ def _encoded(value: Any) -> Any:
 
 def page_text(explored: Explored | None, *, title: str, limits: dict[str, int] | None = None) -> str:
     """Return the page of an explored text; with `limits`, it has a field for texts to send to a server."""
-    environment = Environment(
-        loader=PackageLoader("context_nmt.explorer"),
-        autoescape=select_autoescape(["html.j2"]),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
     data = Markup("null" if explored is None else to_json(explored))  # noqa: S704 (to_json escapes "<")
-    return environment.get_template("page.html.j2").render(title=title, data=data, scripts=SCRIPTS, limits=limits)
+    values = {"title": title, "data": data, "scripts": SCRIPTS, "limits": limits}
+    return render("page.html.j2", "context_nmt.explorer", **values)
 
 
 def write_explorer(path: Path, explored: Explored) -> None:

@@ -171,12 +171,12 @@ def bleu_by_iterations(
     if not isinstance(model, MaskedLanguageModel):
         return
     chain = TextChain(text)
-    source, device = corpus.side(analysed.test, corpus.source), next(model.parameters()).device
+    source = corpus.side(analysed.test, corpus.source)
     numbers = sorted({*ITERATIONS, settings.iterations})
     for iterations in tracked(numbers, "iterations", sizes=numbers):
         raw = hypotheses
         if iterations != settings.iterations:
-            translations = translate_ids(model, source, replace(settings, iterations=iterations), device=device)
+            translations = translate_ids(model, source, replace(settings, iterations=iterations))
             units = (corpus.target_vocabulary.text(candidates[0].tokens) for candidates in translations)
             raw = list(chain.target_text(chain.target_tokens(units)))
         score = score_sacrebleu(raw, references, tokenizer=tokenizer)["score"]

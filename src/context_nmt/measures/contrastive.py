@@ -34,14 +34,13 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
             write_rows(experiment.contrastive(run), run, [])
         return
     from context_nmt.decoding.forced_scoring import score_pairs  # imports PyTorch, which takes two seconds
-    from context_nmt.decoding.in_batches import usable
+    from context_nmt.decoding.in_batches import all_processes
     from context_nmt.models.checkpoints import load_run
-    from context_nmt.models.devices import device_named, processes
+    from context_nmt.models.devices import device_named
 
     results = {}
-    torch_device = device_named(device)
-    model = load_run(experiment.model(run), torch_device, corpus)
-    with processes(torch_device) as group:
+    model = load_run(experiment.model(run), device_named(device), corpus)
+    with all_processes(model.device) as group:
         for name in tracked(corpus.contrastive, run, len(corpus.contrastive), "sets"):
             sources, targets = corpus.parallel(name)
             items = read_items(experiment.tokenized / f"{name}.items.json", len(sources))
@@ -51,9 +50,7 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
                 [sources[number] for _, number in candidates],
                 [targets[number] for _, number in candidates],
                 contexts=[[(sources[one], targets[one]) for one in context] for context, _ in candidates],
-                device=torch_device,
                 progress=f"{run} {name}",
-                workers=usable(torch_device),
                 processes=group,
             )
             sums = dict(zip(candidates, log_probabilities, strict=True))

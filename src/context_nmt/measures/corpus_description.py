@@ -16,16 +16,21 @@ from context_nmt.corpus.folder import BOUND, TRAINING, Record, Split, parallel_f
 from context_nmt.files import UserError, iterate_lines, read_json_lines, read_lines
 from context_nmt.measures.bleu import Score, moses_tokens, score_raw_and_tokenized
 from context_nmt.measures.files import format_scores
-from context_nmt.miniature.probing import Tree, parse_tree
 from context_nmt.settings.evaluation import tokenizer_of
 
 BIN = 5  # tokens
 SHORT = 4  # words; sentences up to this length are likely to recur
 CONTRASTIVE_FILE = re.compile(r".+\.[a-z]{2,3}-[a-z]{2,3}\.jsonl")
-SYNTAX = (
-    *("relative_clauses", "subordinate_clauses", "coordinated_clauses", "coordinated_phrases"),
-    *("questions", "direct_speech", "negations", "modals"),
-)
+SYNTAX = {  # what is counted in the brackets of a gold tree
+    "relative_clauses": r"\(SBAR \(WHNP ",
+    "subordinate_clauses": r"\(SBAR (?!\(WHNP )",
+    "coordinated_clauses": r"\) \(CC [^()]+\) \(S ",
+    "coordinated_phrases": r"\) \(CC [^()]+\) (?!\(S )",
+    "questions": r"\((SQ|SBARQ) ",
+    "direct_speech": r"\(`` ",
+    "negations": r"\(RB (not|n't|'t)\)",
+    "modals": r"\(MD ",
+}
 BAR = 14  # characters of the longest bar of a histogram
 LABELS = 9  # classes of a probing task that are listed
 
@@ -144,8 +149,8 @@ def count_phenomena(records: Iterable[Record], *, where: Path) -> dict[str, floa
     for sentences, record in enumerate(records, start=1):
         try:
             counts.update(_context(record))
-            counts.update(_syntax(parse_tree(record["tree"]), record["en"]["tokens"]))
-        except (KeyError, TypeError, ValueError) as error:
+            counts.update({name: len(re.findall(pattern, record["tree"])) for name, pattern in SYNTAX.items()})
+        except (KeyError, TypeError) as error:
             raise UserError(f"{where}: line {sentences} is not gold data ({type(error).__name__}: {error})") from None
     names = [*sorted(name for name in counts if name not in SYNTAX), *SYNTAX]
     return {name: round(100 * counts[name] / sentences, 2) for name in names}
@@ -159,23 +164,6 @@ def _context(record: Record) -> Iterator[str]:
         yield f"senses_{sense['side']}_{sense['cue']}"
     for synonym in record["synonyms"]:
         yield f"synonyms_{synonym['side']}_{'first' if synonym['distance'] is None else 'again'}"
-
-
-def _syntax(tree: Tree, tokens: Sequence[str]) -> Iterator[str]:
-    for node in tree.nodes():
-        categories = [child.category for child in node.children]
-        if node.category == "SBAR":
-            yield "relative_clauses" if categories[:1] == ["WHNP"] else "subordinate_clauses"
-        elif node.category in ("SQ", "SBARQ"):
-            yield "questions"
-        elif node.category == "``":
-            yield "direct_speech"
-        elif node.category == "MD":
-            yield "modals"
-        elif node.category == "RB" and tokens[node.first].lower() in ("not", "n't", "'t"):
-            yield "negations"
-        if "CC" in categories[1:]:
-            yield "coordinated_clauses" if "S" in categories else "coordinated_phrases"
 
 
 def print_description(description: Description) -> None:

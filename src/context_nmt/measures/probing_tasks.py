@@ -11,14 +11,6 @@ GROUPS = {  # as SentEval groups them
     "semantic": ("past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion"),
 }
 TASKS = tuple(task for tasks in GROUPS.values() for task in tasks)
-UNIT_METRICS = frozenset(  # metrics of word probes, see words.py
-    metric.format(stack)
-    for stack in ("encoder", "decoder")
-    for metric in (
-        *("lexical_{}", "lexical_{}_by_frequency", "lexical_{}_by_tag", "lexical_{}_by_word_class"),
-        *("cosine_{}_tokens", "cosine_{}_sentences"),
-    )
-)
 SPLITS = {"tr": "training", "va": "validation", "te": "test"}
 
 

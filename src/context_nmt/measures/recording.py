@@ -131,7 +131,7 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
             if isinstance(model, MaskedLanguageModel):
                 lengths = masked_search.best_lengths(model, batch.source, analysed.settings)
                 iterations = analysed.settings.iterations
-                tokens, _ = masked_search.predict(model, model.encode(batch.source), lengths, iterations)
+                tokens, _ = masked_search.mask_predict(model, model.encode(batch.source), lengths, iterations)
             else:
                 model.predict(batch.source, tokens, batch.previous)
             units = (batch.source != PADDING)[: len(numbers)]

@@ -1,18 +1,29 @@
-"""Translate and score the test sets with a masked run and a teacher that chooses among its candidates."""
+"""Noisy parallel decoding (Gu et al. 2018): a masked run proposes a candidate per length, a teacher chooses one.
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
+The teacher's log-probability of a candidate is divided by its units, END included: the sum would prefer short ones.
+"""
 
+import dataclasses
+
+import numpy as np
+
+from context_nmt.corpus.batching import Sentences
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.text_chain import write_tokens
-from context_nmt.decoding.in_batches import usable
-from context_nmt.decoding.rescoring import rescore_ids
-from context_nmt.files import write_lines
+from context_nmt.corpus.hypotheses import write_hypotheses
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.in_batches import all_processes
+from context_nmt.decoding.search import Hypothesis
+from context_nmt.decoding.translating import translate_ids
+from context_nmt.files import UserError
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named, processes
+from context_nmt.models.devices import Processes, device_named
+from context_nmt.models.kinds.autoregressive import TranslationModel
+from context_nmt.models.kinds.masked import MaskedLanguageModel
+from context_nmt.models.model import Model
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
@@ -24,35 +35,57 @@ def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: st
     """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
 
     The names of their files are those of `rescored_name`. If torchrun has started several processes, they share the
-    work, and the first one writes the files. Raise UserError for unknown names, missing files, vocabularies that
-    differ, and models of the wrong kind.
+    work, and the first one writes the files. Raise UserError for unknown names, missing files, and vocabularies that
+    differ.
     """
     run = run_name(variant, seed)
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus, torch_device = BinarizedCorpus(experiment.binarized), device_named(device)
     model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, judge))
     results = {}
-    with processes(torch_device) as group:
+    with all_processes(torch_device) as group:
         sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
         for test in tracked(corpus.tests, run, unit="sentences", sizes=sizes):
-            results[test] = rescore_ids(
-                model,
-                teacher,
-                corpus.side(test, corpus.source),
-                settings,
-                device=torch_device,
-                progress=f"{run} {test}",
-                workers=usable(torch_device),
-                processes=group,
-            )
+            sentences = corpus.side(test, corpus.source)
+            results[test] = rescore_ids(model, teacher, sentences, settings, progress=f"{run} {test}", processes=group)
     if not group.first:
         return
-    name, vocabulary = rescored_name(run), corpus.target_vocabulary
-    with TemporaryDirectory() as decoded:
-        for test, translations in results.items():
-            write_lines(
-                Path(decoded) / f"{test}.subwords.txt",
-                (vocabulary.text(translation.tokens) for translation in translations),
-            )
-        write_tokens(experiment.model(run) / "text", corpus.folder, Path(decoded), experiment.hypotheses(name))
+    name, chain, vocabulary = rescored_name(run), TextChain(experiment.model(run) / "text"), corpus.target_vocabulary
+    units = {test: [vocabulary.text(best.tokens) for best in found] for test, found in results.items()}
+    write_hypotheses(experiment.hypotheses(name), {test: chain.target_tokens(lines) for test, lines in units.items()})
     write_rows(experiment.scores(name), name, score_rows(experiment, name))
+
+
+def rescore_ids(
+    model: Model,
+    teacher: Model,
+    sentences: Sentences,
+    settings: DecodingSettings,
+    *,
+    progress: str | None = None,
+    processes: Processes | None = None,
+) -> list[Hypothesis]:
+    """Return the teacher's choice for every sentence; a tie goes to the candidate that the model ranks higher.
+
+    Raise UserError unless the model is masked and the teacher autoregressive, and for sentences or candidates too long
+    for either.
+    """
+    if not isinstance(model, MaskedLanguageModel):
+        raise UserError("the model is autoregressive; only a masked model has one candidate per length to choose from")
+    if not isinstance(teacher, TranslationModel):
+        raise UserError("the teacher is a masked model; only an autoregressive one can score a translation")
+    all_lengths = dataclasses.replace(settings, n_best=settings.length_beam)
+    candidates = translate_ids(model, sentences, all_lengths, progress=progress, processes=processes)
+    numbers = [number for number, hypotheses in enumerate(candidates) for _ in hypotheses]
+    translations = [hypothesis.tokens for hypotheses in candidates for hypothesis in hypotheses]
+    sums = score_pairs(
+        teacher,
+        [sentences[number] for number in numbers],
+        [np.array(tokens, dtype=np.int64) for tokens in translations],
+        progress=progress and f"{progress}, teacher",
+        processes=processes,
+    )
+    rescored: list[list[Hypothesis]] = [[] for _ in candidates]
+    for number, tokens, total in zip(numbers, translations, sums, strict=True):
+        rescored[number].append(Hypothesis(tokens, total, total / (len(tokens) + 1)))
+    return [max(hypotheses, key=lambda hypothesis: hypothesis.score) for hypotheses in rescored]

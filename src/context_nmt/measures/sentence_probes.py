@@ -22,13 +22,13 @@ from context_nmt.corpus.batching import length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import END
-from context_nmt.decoding.in_batches import SINGLE_PROCESS, Lengths, check_positions, evaluating, in_batches, usable
+from context_nmt.decoding.in_batches import Lengths, check_positions, evaluating, in_batches, usable
 from context_nmt.files import read_json
 from context_nmt.measures.probe import Probe
 from context_nmt.measures.probing_tasks import GROUPS, SPLITS, Task, find_tasks, read_task
 from context_nmt.measures.rows import CHANCE, Row, row, write_rows
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named
+from context_nmt.models.devices import Processes, device_named
 from context_nmt.models.model import Model
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
@@ -162,16 +162,15 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
 
     Raise UserError for a sentence that is longer than the model's learned positions.
     """
-    device = next(model.parameters()).device
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     check_positions(model.source_embedding.positions, lengths, "sentence")
 
     def work(batch: Lengths) -> list[NDArray[np.floating]]:
-        memory = model.encode(torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(device))
+        memory = model.encode(torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(model.device))
         real = memory.padding[..., None]
         return list(((memory.states[-1] * real).sum(1) / real.sum(1)).cpu().numpy())
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
     with evaluating(model):
-        states = in_batches(work, batches, lengths, progress=None, workers=usable(device), processes=SINGLE_PROCESS)
+        states = in_batches(work, batches, lengths, progress=None, processes=Processes(workers=usable(model.device)))
     return torch.from_numpy(np.stack([states[number] for number in range(len(lengths))]))

@@ -67,14 +67,14 @@ class CacheMemory(nn.Module):
         """Return keys and values [B, M, D] of the M previous positions, and a mask of the cells, bool [B, M]."""
         state = {} if context.state is None else context.state
         if "keys" not in state:
-            target = context.target
-            assert target is not None  # after a decoder
+            before = context.before
             # the word that each position produced; the last position of a sentence produced none
             words, real = (
-                tensor.roll(-1, dims=-1)[:, -self.sentences :].flatten(1) for tensor in (target.inputs, target.words)
+                tensor.roll(-1, dims=-1)[:, -self.sentences :].flatten(1)
+                for tensor in (before["inputs"], before["target_words"])
             )
             shares, state["filled"] = cells(words, real, self.cells)
-            for name, states in {"keys": target.crossed, "values": target.states}.items():
+            for name, states in {"keys": before["crossed"], "values": before["target"]}.items():
                 uses = states.detach()[:, -self.sentences :].flatten(1, 2)
                 state[name] = shares.to(uses.dtype) @ uses
         return state["keys"], state["values"], state["filled"]

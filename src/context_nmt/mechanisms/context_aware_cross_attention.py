@@ -19,7 +19,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from context_nmt.settings import Checked, NonNegativeInteger
-from context_nmt.transformer.attention import LayerContext, Place, Shows, linear, merge_heads, split_heads
+from context_nmt.transformer.attention import (
+    LayerContext,
+    MultiHeadAttention,
+    Place,
+    Shows,
+    linear,
+    merge_heads,
+    split_heads,
+)
 from context_nmt.transformer.facts import Facts, copy_parts, plain_parameters, set_gate
 
 SLOTS = ("cross_attention",)
@@ -39,23 +47,23 @@ def build(settings: Settings, place: Place) -> "ContextAwareCrossAttention":
     return ContextAwareCrossAttention(settings, place)
 
 
-class ContextAwareCrossAttention(nn.Module):
+class ContextAwareCrossAttention(MultiHeadAttention):
     """Queries [B, T, D] -> [B, T, D]; it shows the weights a and the gate g."""
 
-    shows = Shows(weights=("weights",), global_share="gate")
+    shows = Shows(weights=("attend.weights",), global_share="gate")
 
     def __init__(self, settings: Settings, place: Place) -> None:
-        super().__init__()
-        self.window, self.center, self.heads = settings.window, settings.center, place.heads
-        self.independent_queries = settings.center == "alignment"
-        self.query, self.key, self.value, self.output = (
-            linear(place.width, place.width, bias=place.bias) for _ in range(4)
+        super().__init__(
+            width=place.width,
+            heads=place.heads,
+            bias=place.bias,
+            dropout=place.attention_dropout,
+            independent_queries=settings.center == "alignment",
         )
+        self.window, self.center = settings.window, settings.center
         gate = linear(place.width // place.heads, 1, bias=True)  # w, c
         nn.init.normal_(gate.weight, std=0.02)
         self.gate = nn.Sequential(gate, nn.Sigmoid())
-        self.dropout = place.attention_dropout
-        self.weights = nn.Identity()
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
@@ -64,7 +72,7 @@ class ContextAwareCrossAttention(nn.Module):
         with torch.autocast("cuda" if queries.is_cuda else "cpu", enabled=False):  # rounding would move windows
             precision = torch.promote_types(heads.dtype, torch.float32)
             weights = self._weights(heads.to(precision), keys.to(precision), context)
-        weights = functional.dropout(weights, self.dropout, self.training)
+        weights = functional.dropout(weights, self.attend.dropout, self.training)
         return self.output(merge_heads(weights.to(values.dtype) @ values))
 
     def _weights(self, heads: Tensor, keys: Tensor, context: LayerContext) -> Tensor:
@@ -73,7 +81,7 @@ class ContextAwareCrossAttention(nn.Module):
         psi = (heads @ keys.transpose(-2, -1)).masked_fill(~context.mask, -math.inf)
         gate = self.gate(heads)
         local = psi.masked_fill(~self._near(psi, context), -math.inf).softmax(-1)
-        return self.weights(gate * psi.softmax(-1) + (1 - gate) * local)
+        return self.attend.weights(gate * psi.softmax(-1) + (1 - gate) * local)
 
     def _near(self, psi: Tensor, context: LayerContext) -> Tensor:
         """Return a mask of the source positions at most `window` from the centre, bool [B, H or 1, T, S]."""
@@ -85,15 +93,6 @@ class ContextAwareCrossAttention(nn.Module):
             rows = torch.arange(first, first + psi.size(-2), device=psi.device)[:, None]
             center = rows.minimum(context.mask.sum(-1, keepdim=True) - 1)
         return (positions - center).abs() <= self.window
-
-    def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:
-        state = {} if context.state is None else context.state
-        if "keys" not in state:
-            memory = context.memory_states[-1]
-            state["keys"], state["values"] = (
-                split_heads(project(memory), self.heads) for project in (self.key, self.value)
-            )
-        return state["keys"], state["values"]
 
 
 def _steps_before(context: LayerContext) -> int:

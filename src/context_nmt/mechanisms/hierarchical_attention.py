@@ -110,12 +110,11 @@ class HierarchicalAttention(nn.Module):
 
     def _context(self, context: SentenceContext) -> tuple[Tensor, Tensor]:
         """Return the states [B, k, S, D] and a mask of those that are words [B, k, S]."""
-        source, target = context.source, context.target
+        before = context.before
         if self.reads == "source":
-            memory, words = source.states, source.words
+            memory, words = before["source"], before["source_words"]
         else:
-            assert target is not None  # after a decoder
-            memory, words = target.crossed if self.reads == "alignment" else target.states, target.words
+            memory, words = before["crossed" if self.reads == "alignment" else "target"], before["target_words"]
         memory, words = memory[:, -self.sentences :], words[:, -self.sentences :]
         return self.context_norm(memory.detach() if self.settings.detach_context else memory), words
 

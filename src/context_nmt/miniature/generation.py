@@ -125,7 +125,7 @@ def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
     for number in range(settings.probing.documents):
         random = Random(f"{settings.seed} probing {number}")
         for sentence in Document(vocabulary, settings.probing_rates, random).plan():
-            sentences.append(ParsedSentence.from_gold(_words(realise(sentence))))
+            sentences.append(ParsedSentence.of(realise(sentence)))
     write_probing_tasks(sentences, folder, settings.probing, Random(f"{settings.seed} probing tasks"))
 
 

@@ -4,9 +4,8 @@ Files, labels and format are SentEval's (data/probing). As published, no sentenc
 and changed. README.md has the definition of each task and the differences from the original.
 """
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise, permutations
@@ -15,6 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from context_nmt.files import UserError, write_lines
+from context_nmt.miniature.grammar import Leaf, Node, Realised
 from context_nmt.settings.miniature import ProbingTaskSizes
 
 SPLITS = ("tr", "va", "te")
@@ -49,43 +49,24 @@ class Tree(NamedTuple):
     end: int
 
     @property
-    def category(self) -> str:
-        """The label without function tags and indices: NP-SBJ-1 is an NP."""
-        return self.label if self.label.startswith("-") else re.split("[-=]", self.label)[0]
-
-    @property
     def depth(self) -> int:
         """The number of edges on the longest path down to a word; 1 for a tag."""
         return 1 + max((child.depth for child in self.children), default=0)
 
-    def below(self, category: str) -> list["Tree"]:
-        """Return the children of a category."""
-        return [child for child in self.children if child.category == category]
-
-    def nodes(self) -> Iterator["Tree"]:
-        """Yield the node itself and all below it, from left to right, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.nodes()
+    def below(self, label: str) -> list["Tree"]:
+        """Return the children with a label."""
+        return [child for child in self.children if child.label == label]
 
 
-def parse_tree(brackets: str) -> Tree:
-    """Read a tree in the Penn Treebank's brackets; raise ValueError if they are not exactly one tree."""
-    nodes: list[tuple[str, int, list[Tree]]] = [("", 0, [])]  # those that are open: label, first token, children
-    tokens = 0
-    for piece in re.findall(r"\(\s*[^\s()]*|\)|[^\s()]+", brackets):
-        if piece.startswith("("):
-            nodes.append((piece[1:].lstrip(), tokens, []))
-        elif piece != ")":
-            tokens += 1
-        elif len(nodes) > 1:
-            label, first, children = nodes.pop()
-            nodes[-1][2].append(Tree(label, tuple(children), first, tokens))
-        else:
-            raise ValueError(f"a bracket too many is closed in {brackets!r}")
-    if len(nodes) != 1 or len(nodes[0][2]) != 1:
-        raise ValueError(f"not one tree: {brackets!r}")
-    return nodes[0][2][0]
+def numbered(node: Node | Leaf, first: int = 0) -> Tree:
+    """Return a tree of the grammar with the numbers of its tokens, which begin with `first`."""
+    if isinstance(node, Leaf):
+        return Tree(node.tag, (), first, first + 1)
+    children, end = list[Tree](), first
+    for child in node.children:
+        children.append(numbered(child, end))
+        end = children[-1].end
+    return Tree(node.label, tuple(children), first, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +78,9 @@ class ParsedSentence:
     tree: Tree
 
     @classmethod
-    def from_gold(cls, record: Mapping[str, Any]) -> "ParsedSentence":
-        """Read the English side of a gold record."""
-        return cls(tuple(record["en"]["tokens"]), tuple(record["en"]["tags"]), parse_tree(record["tree"]))
+    def of(cls, sentence: Realised) -> "ParsedSentence":
+        """Return the English side of a sentence."""
+        return cls(tuple(sentence.tokens("en")), tuple(sentence.tags("en")), numbered(sentence.tree))
 
     @property
     def text(self) -> str:
@@ -109,14 +90,13 @@ class ParsedSentence:
     @property
     def top(self) -> Tree:
         """The node below ROOT."""
-        tree = self.tree
-        return tree.children[0] if tree.category in ("ROOT", "TOP", "") and len(tree.children) == 1 else tree
+        return self.tree.children[0]
 
     @property
     def verb_phrase(self) -> Tree | None:
         """The verb phrase of the main clause, if it is the only one."""
         phrases = self.top.below("VP")
-        return phrases[0] if self.top.category == "S" and len(phrases) == 1 else None
+        return phrases[0] if self.top.label == "S" and len(phrases) == 1 else None
 
 
 def main_verb(sentence: ParsedSentence) -> Tree | None:
@@ -363,7 +343,7 @@ def top_constituents(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the constituents of the top clause: the most frequent sequences, and OTHER for the rest."""
     sequences: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
-        labels = [child.category for child in sentence.top.children]
+        labels = [child.label for child in sentence.top.children]
         if labels[-1:] == ["."] and not QUOTES.intersection(sentence.tokens):
             sequences["_".join(label for label in labels if label not in (",", ":"))].append(sentence.text)
     ranked = sorted(sequences, key=lambda labels: (-len(sequences[labels]), labels))
@@ -508,9 +488,9 @@ def coordination_inversion(sentences: Sentences, sampler: BalancedSampler) -> Ta
     taken = {sentence.text for sentence in sentences}
     pairs: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # by which clause is longer: original, inverted
     for sentence in sentences:
-        parts = [child for child in sentence.top.children if child.category not in (",", ".", ":")]
-        categories = [part.category for part in parts]
-        if sentence.top.category != "S" or categories != ["S", "CC", "S"] or sentence.tags.count("CC") != 1:
+        parts = [child for child in sentence.top.children if child.label not in (",", ".", ":")]
+        categories = [part.label for part in parts]
+        if sentence.top.label != "S" or categories != ["S", "CC", "S"] or sentence.tags.count("CC") != 1:
             continue
         first, _, second = parts
         inverted = _inverted(sentence, first, second)

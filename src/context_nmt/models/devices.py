@@ -81,6 +81,7 @@ class Processes:
     count: int = 1
     group: distributed.ProcessGroup | None = None  # of CPUs: no GPU has to stop for what it exchanges
     device_group: distributed.ProcessGroup | None = None  # of the devices of the model
+    workers: int | None = None  # forked to decode, with one thread each; None = this process decodes, with all threads
 
     @property
     def first(self) -> bool:

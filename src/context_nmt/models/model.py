@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from context_nmt.transformer.embedding import Embedding
@@ -30,6 +31,11 @@ class Model(nn.Module):
         super().__init__()
         for name, part in parts.items():
             self.add_module(name, part)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.output.weight.device
 
     @property
     def needs_documents(self) -> bool:

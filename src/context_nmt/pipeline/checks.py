@@ -44,20 +44,16 @@ def check_experiments(root: Path) -> int:
     return len(folders)
 
 
-def check_before_run(root: Path, folder: Path) -> None:
-    """Check one experiment and the availability of its corpus, but not its models; raise UserError for problems.
+def check_before_run(root: Path, folder: Path, *, with_corpus: bool = True) -> None:
+    """Check one experiment but for its models, which the plan stage checks; raise UserError with a line per problem.
 
-    The plan stage checks the models.
+    Its corpus must be there or under download.
     """
     folder = root if folder.resolve() == root.resolve() else folder
     _refuse([*_folder_problems(root, folder)])
-    check_corpus(root, folder / "params.yaml")
-
-
-def check_corpus(root: Path, parameters: Path) -> None:
-    """Raise UserError, with a line per problem, for a corpus that is neither there nor under download."""
-    settings = read_parameters(parameters)
-    _refuse([f"{parameters}: {problem}" for problem in _corpus_problems(root, parameters.parent / "data", settings)])
+    path = folder / "params.yaml"
+    if with_corpus:
+        _refuse([f"{path}: {problem}" for problem in _corpus_problems(root, folder / "data", read_parameters(path))])
 
 
 def _errors(check: Callable[..., object], *arguments: object) -> list[str]:

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -55,11 +55,8 @@ class Stage:
     upstream: frozenset[str]
 
 
-def read_stages(folder: Path, looked_at: Collection[str] | None = None) -> dict[str, Stage]:
-    """Return the stages of `folder/dvc.yaml`, as DVC sees them, in an order in which they can run.
-
-    If only some are to be looked at, the others count as unchanged.
-    """
+def read_stages(folder: Path) -> dict[str, Stage]:
+    """Return the stages of `folder/dvc.yaml`, as DVC sees them, in an order in which they can run."""
     logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # no bars of DVC's own, which the display would garble
     try:
         with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
@@ -69,8 +66,7 @@ def read_stages(folder: Path, looked_at: Collection[str] | None = None) -> dict[
                 upstream = list(repo.index.graph.successors(stage))
                 stages[stage.name] = Stage(
                     name=stage.name,
-                    changed=(looked_at is None or stage.name in looked_at)
-                    and stage.changed(allow_missing=True, upstream=upstream),
+                    changed=stage.changed(allow_missing=True, upstream=upstream),
                     is_new=not all(out.hash_info for out in stage.outs),
                     dependencies=tuple(dep.fs_path for dep in stage.deps if not isinstance(dep, ParamsDependency)),
                     outputs=tuple(out.fs_path for out in stage.outs),
@@ -111,7 +107,7 @@ def resolve(folder: Path) -> list[str]:
                 sides = [(locks.get(version) or {}).get("stages", {}) for version in (BASE, OURS, THEIRS)]
                 with replacing(folder / name) as temporary:
                     dump_yaml(temporary, (locks[OURS] or {}) | {"stages": merged(*sides)})
-                lines += [f"{name}: {line}" for line in _what_happened(*sides)]
+                lines.append(f"{name}: {_what_happened(*sides)}")
             else:
                 kept.append(name)
             _git(folder, "add", "--", name)
@@ -128,16 +124,11 @@ def merged(base: Entries, ours: Entries, theirs: Entries) -> dict[str, Any]:
     return {name: entry for name, entry in chosen.items() if entry is not None}
 
 
-def _what_happened(base: Entries, ours: Entries, theirs: Entries) -> Iterator[str]:
+def _what_happened(base: Entries, ours: Entries, theirs: Entries) -> str:
     mine, other = ({stage for stage in side if side[stage] != base.get(stage)} for side in (ours, theirs))
     both = sorted(stage for stage in mine & other if ours[stage] != theirs[stage])
-    yield f"{len(other - mine)} stages as on the other side; {len(both)} that both sides have changed as on this one"
-    for stage in both:
-        if ours[stage] | {"outs": None} == theirs[stage] | {"outs": None}:
-            yield (
-                f"{stage} ran on both sides with different results; those of this side are kept, and what the other"
-                " side made from its own runs again"
-            )
+    names = f" ({', '.join(both)})" if both else ""
+    return f"{len(other - mine)} stages as on the other side; {len(both)} that both have changed as on this one{names}"
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -7,12 +7,11 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from context_nmt.code_closure import check_code, stages
 from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError, read_json
-from context_nmt.settings.launch import launch_key, launch_values
+from context_nmt.settings.launch import read_launch
 from context_nmt.settings.layout import Layout
 
 HELP = """Usage: python stages NAME [ARGUMENTS]
@@ -48,30 +47,15 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
         words = ["python"]
         if not {"--help", "-h"} & set(options):
-            launch = launch_values(Path("params.yaml"), root)
-            words = _command(launch, launch_key(name))
-            asked = name == "train" and launch.get("tensorboard", False)
-            if not isinstance(asked, bool):
-                raise UserError(f"params.yaml: launch.tensorboard: is {asked!r}; it must be true or false")
-            options += ["--tensorboard"] if asked else []
+            launch = read_launch(Path("params.yaml"), root)
+            words = shlex.split(launch.of(name).command)
+            options += ["--tensorboard"] if name == "train" and launch.tensorboard else []
         words = [sys.executable if word == "python" else word for word in words]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
         search_path = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ["PYTHONPATH"] = os.pathsep.join(search_path)
         sys.stdout.flush()
         try:
-            os.execvp(words[0], [*words, "-m", f"stages.{name}", *options])  # noqa: S606 (the user's own command)
+            os.execvp(words[0], [*words, "-m", "stages._run", name, *options])  # noqa: S606 (the user's own command)
         except FileNotFoundError:
             raise UserError(f"params.yaml: launch: {words[0]}: no such command") from None
-
-
-def _command(launch: dict[str, Any], key: str) -> list[str]:
-    """Return the words of the command under a key of `launch`; raise UserError if it is not a command."""
-    try:
-        settings = launch.get(key, {})
-        words = shlex.split(settings.get("command", "python") or "") if settings is not None else []
-    except (AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"params.yaml: launch.{key}: must be a command ({error})") from None
-    if not words:
-        raise UserError(f"params.yaml: launch.{key}: is empty; it must be a command, such as python")
-    return words

@@ -1,13 +1,13 @@
-"""Divide the stages that must run into jobs, and run those on this machine, side by side.
+"""Choose the stages that must run, and run them on this machine, side by side.
 
-DVC decides which stages have changed, and in each job again whether its stages have. With `allow_missing`, a missing
-file is made again only where a stage that runs needs it: a clone without the cache trains only a new variant.
+DVC decides which stages have changed, and again when it runs one. With `allow_missing`, a missing file is made again
+only where a stage that runs needs it: a clone without the cache trains only a new variant.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,27 +19,6 @@ from context_nmt.settings.parameters import ExperimentSettings, with_lineage
 
 if TYPE_CHECKING:  # loading it takes most of a second
     from context_nmt.pipeline.dvc import Stage
-
-
-@dataclass
-class Job:
-    """Stages of one process, in an order in which they can run."""
-
-    stages: dict[str, list[str]]  # a stage -> those of all jobs that it depends on
-    above: set[str]  # the names of all jobs that it must wait for
-    after: set[str]  # the names of the jobs that its first stage depends on directly
-    remake: bool  # missing outputs are made again, even if nothing else has changed
-    is_certain: bool = False  # one of its stages must run, whatever the jobs above come to
-
-    @property
-    def name(self) -> str:
-        """The name of its first stage."""
-        return next(iter(self.stages))
-
-    @property
-    def options(self) -> list[str]:
-        """The options of `dvc repro`."""
-        return [] if self.remake else ["--allow-missing"]
 
 
 def stages_of(
@@ -68,15 +47,10 @@ def _items(stage: str, variants: Iterable[str], settings: ExperimentSettings) ->
     return runs | {f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers}
 
 
-def jobs_of(
-    stages: "dict[str, Stage]", launch: LaunchSettings, *, allow_missing: bool, at_once: bool, serial: bool = False
-) -> list[Job]:
-    """Divide the stages that must run, or must if one upstream comes out differently, into jobs.
+def stages_to_run(stages: "dict[str, Stage]", *, allow_missing: bool, at_once: bool) -> dict[str, bool]:
+    """Return the stages that must run, or must if one upstream comes out differently, and which make missing files.
 
-    A stage joins a job of its run that already waits for all that it depends on; without a run it does so if all jobs
-    are submitted `at_once`, and if they are `serial`, it joins any. So `average` hashes checkpoints where they were
-    made, and removes the training's state before another training begins.
-    If a stage that may have to run lacks files that others make, they make them if all jobs must be submitted
+    If a stage that may have to run lacks files that others make, they make them if all stages must be submitted
     `at_once`; otherwise it is left out, for a second look when the others have run.
     """
     remade = {stage.name for stage in stages.values() if _must_be_made(stage, stages, allow_missing)}
@@ -91,28 +65,12 @@ def jobs_of(
             break
         remade |= lacking - certain
         certain |= lacking
-    left_out = set[str]()
+    chosen = dict[str, bool]()
     for name in filter(possible.__contains__, stages):
-        if stages[name].upstream & left_out or (name not in certain and not _makers(stages[name], stages) <= certain):
-            left_out.add(name)
-    jobs, job_of = list[Job](), dict[str, Job]()
-    for name in filter((possible - left_out).__contains__, stages):
-        upstream = sorted(stages[name].upstream & possible)
-        direct = {job_of[other].name for other in upstream}
-        above = direct.union(*(job_of[other].above for other in upstream))
-        needs, run, remake = launch.of(name).needs, name.partition("@")[2], name in remade
-        for job in jobs:
-            same_needs = launch_key(name) == "text" or needs == launch.of(job.name).needs
-            same_run = serial or (run == job.name.partition("@")[2] and (run or at_once))
-            if same_run and same_needs and remake == job.remake and above <= {job.name, *job.above}:
-                break
-        else:
-            job = Job({}, above, direct, remake)
-            jobs.append(job)
-        job.stages[name] = upstream
-        job.is_certain |= name in certain
-        job_of[name] = job
-    return jobs
+        can_run = name in certain or _makers(stages[name], stages) <= certain
+        if can_run and stages[name].upstream & possible <= chosen.keys():
+            chosen[name] = name in remade
+    return chosen
 
 
 def _must_be_made(stage: "Stage", stages: "dict[str, Stage]", allow_missing: bool) -> bool:
@@ -154,12 +112,12 @@ BAD = ("failed", "cancelled", "lost")
 
 
 class Machine:
-    """The cores and GPUs of this machine, of which each job gets its own."""
+    """The cores and GPUs of this machine, of which each stage that runs gets its own."""
 
     def __init__(self, launch: LaunchSettings, jobs: int | None, runs: int) -> None:
         self.launch, self.gpus, self.cores = launch, usable_gpus(), usable_cores()
         self.jobs = min(runs, jobs or len(self.gpus) or self.cores)
-        self.taken: dict[str, tuple[int, list[str]]] = {}  # the name of a job -> its cores and GPUs
+        self.taken: dict[str, tuple[int, list[str]]] = {}  # a stage -> its cores and GPUs
         for key in ("train", "decode", "probe", "text"):
             if (getattr(launch, key).gpus or 0) > len(self.gpus):
                 raise UserError(
@@ -167,15 +125,12 @@ class Machine:
                     f" {CLUSTER} in the project's folder can have another number for this machine"
                 )
 
-    def take(self, name: str, stages: Collection[str]) -> dict[str, str] | None:
-        """Return the environment of a job that starts: threads and GPUs; None if there is no room beside the others."""
-        # A job's share of the cores is 0 if there are more jobs than cores.
-        cores = min(self.cores, self.launch.of(name).cores or self.cores // self.jobs)
-        count = 0
-        for stage in stages:
-            default = 0 if launch_key(stage) == "text" else min(1, len(self.gpus))
-            given = self.launch.of(stage).gpus
-            count = max(count, default if given is None else given)
+    def take(self, name: str) -> dict[str, str] | None:
+        """Return the environment of a stage that starts, its threads and GPUs; None if there is no room for it now."""
+        settings, default = self.launch.of(name), 0 if launch_key(name) == "text" else min(1, len(self.gpus))
+        # A stage's share of the cores is 0 if there are more stages than cores.
+        cores = min(self.cores, settings.cores or self.cores // self.jobs)
+        count = default if settings.gpus is None else settings.gpus
         busy = {gpu for _, gpus in self.taken.values() for gpu in gpus}
         free_gpus = [gpu for gpu in self.gpus if gpu not in busy]
         free_cores = self.cores - sum(taken for taken, _ in self.taken.values())
@@ -193,70 +148,56 @@ def usable_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(Path("/dev").glob("nvidia[0-9]*"))]  # CUDA counts from 0
 
 
-def run_jobs(
-    jobs: Sequence[Job],
-    folder: Path,
-    processes: StageProcesses,
-    states: dict[str, State],
-    *,
-    machine: Machine | None = None,
-    changed: Callable[[Collection[str]], Collection[str]] = lambda stages: stages,
-) -> None:
-    """Run all stages but those that depend on one that has failed, and note in `states` how each has ended.
+def run_stages(
+    chosen: dict[str, bool], stages: "dict[str, Stage]", folder: Path, processes: StageProcesses, machine: Machine
+) -> dict[str, State]:
+    """Run the chosen stages but for those that depend on one that has failed, and return how each has ended.
 
-    `changed` says which stages must run, of some that were not certain to; those upstream of them are done.
+    Stages of a run that need the same of the machine share a process: it takes a second to start, and `average` removes
+    the training's state before another training begins.
     """
-    by_name = {job.name: job for job in jobs}
-    sorter = TopologicalSorter({job.name: job.after & by_name.keys() for job in jobs})
-    sorter.prepare()
-    ready, looked_at, running = list[str](), set[str](), dict[str, list[str]]()
-    most_below = sorted(
-        by_name, key=lambda name: -sum(len(job.stages) for job in jobs if name in {job.name, *job.above})
-    )
-    processes.display.count([], [stage for job in jobs for stage in job.stages])
-    while sorter.is_active():
-        ready += sorter.get_ready()
-        left = {name: _left(by_name[name], states) for name in sorted(ready, key=most_below.index)}
-        if over := [name for name in ready if not left[name]]:
-            sorter.done(*over)
-            ready = [name for name in ready if left[name]]
-            continue
-        if unsure := [name for name in ready if not by_name[name].is_certain and name not in looked_at]:
-            looked_at |= {*unsure}
-            must_run = {*changed([stage for name in unsure for stage in left[name]])}
-            for name in unsure:
-                if not must_run.intersection(left[name]):
-                    states |= dict.fromkeys(left[name], DONE)
-                    processes.display.count(left[name])
-            continue
-        for name, stages in left.items():
-            environment = machine.take(name, by_name[name].stages) if machine else {}
-            if environment is not None:
-                processes.start(name, folder, "repro", "--single-item", *by_name[name].options, *stages, **environment)
-                running[name] = stages
-                ready.remove(name)
-        name, failed_stage, reason = processes.wait()
-        stages = running.pop(name)
-        if machine:
+    upstream = {name: stages[name].upstream & chosen.keys() for name in chosen}
+    above = dict[str, set[str]]()
+    for name in chosen:
+        above[name] = {name}.union(*(above[other] for other in upstream[name]))
+    below = Counter(other for names in above.values() for other in names)
+    waiting = sorted(chosen, key=lambda name: -below[name])
+    states, running = dict[str, State](), dict[str, list[str]]()
+    processes.display.count([], chosen)
+    while waiting or running:
+        for name in [*waiting]:
+            if any(states.get(other, DONE) != DONE for other in upstream[name]):
+                states[name] = State("not run")
+                waiting.remove(name)
+        for name in [*waiting]:
+            if name not in waiting or not upstream[name] <= states.keys():
+                continue
+            if (environment := machine.take(name)) is not None:
+                running[name] = group = list[str]()
+                for other in waiting:
+                    if _may_join(other, name, chosen) and upstream[other] <= {*states, *group}:
+                        group.append(other)
+                waiting = [other for other in waiting if other not in group]
+                options = [] if chosen[name] else ["--allow-missing"]
+                processes.start(name, folder, "repro", "--single-item", *options, *group, **environment)
+        if running:
+            name, failed_stage, reason = processes.wait()
+            group = running.pop(name)
             del machine.taken[name]
-        at = stages.index(failed_stage) if failed_stage in stages else 0 if failed_stage else len(stages)
-        states |= dict.fromkeys(stages[:at], DONE)
-        processes.display.count(stages[:at])
-        if failed_stage:
-            states[stages[at]] = State("failed", reason)
-        ready.append(name)  # for what is left of it
+            at = group.index(failed_stage) if failed_stage in group else 0 if failed_stage else len(group)
+            states |= dict.fromkeys(group[:at], DONE)
+            processes.display.count(group[:at])
+            if failed_stage:
+                states[group[at]] = State("failed", reason)
+                waiting = group[at + 1 :] + waiting
+    return states
 
 
-def _left(job: Job, states: dict[str, State]) -> list[str]:
-    """Return the stages of a job that are left; note those that depend on one that is not done."""
-    left = list[str]()
-    for stage, upstream in job.stages.items():
-        if stage not in states:
-            if all(states.get(name) == DONE for name in upstream if name not in left):
-                left.append(stage)
-            else:
-                states[stage] = State("not run")
-    return left
+def _may_join(other: str, name: str, chosen: Mapping[str, bool]) -> bool:
+    """Return whether a stage can run in a process that starts with another one."""
+    run, keys = name.partition("@")[2], (launch_key(name), "text")
+    same_run = run != "" and other.partition("@")[2] == run
+    return other == name or (same_run and launch_key(other) in keys and chosen[other] == chosen[name])
 
 
 def check_states(states: Mapping[str, State], output: str = "above") -> None:

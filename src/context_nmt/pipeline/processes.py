@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn, Self
 
@@ -22,7 +22,8 @@ from context_nmt.progress import INTERVAL, lenient, on_terminal, read_line
 AS_CHILD = "CONTEXT_NMT_CHILD"  # environment variable of DVC where `context-nmt repro` or a job has started it
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
 WIDE = 110  # characters of a terminal from which on there is room for bars
-FAILED = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
+FAILED = "failed: "  # the start of a line with the reason
+ERROR = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
 RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
 # Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
 ROUTINE = re.compile(
@@ -32,12 +33,19 @@ ROUTINE = re.compile(
 )
 
 
+class Line(NamedTuple):
+    """A line of a stage: its own, or that it has started, is done or has failed."""
+
+    stage: str
+    text: str
+    kind: str = "own"  # or started, done, failed
+
+
 class Display:
     """The lines of stages; on a terminal, the last line of progress of each is shown in place, and a line for all."""
 
     def __init__(self) -> None:
         self.live = on_terminal(sys.stdout)
-        self.started: list[str] = []
         self._needed: set[str] = set()
         self._done: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
@@ -71,27 +79,42 @@ class Display:
             count = len(self._done & self._needed)
             self._bars.update(self._all, total=total, completed=count, text=f"{count}/{total} done")
 
-    def say(self, stage: str, line: str) -> None:
+    def say(self, line: Line) -> None:
         """Print a line of a stage after its name, or show it in place if it is one of progress."""
-        if line == "started":
-            self.started.append(stage)
+        stage, text, kind = line
+        if kind == "started":
             self._tasks[stage] = self._bars.add_task(stage, total=None, text="")
-        elif line.startswith(("done in ", "failed: ")):
+        elif kind in ("done", "failed"):
             if (task := self._tasks.pop(stage, None)) is not None:
                 self._bars.remove_task(task)
-            self.count([stage] if line.startswith("done") else [])
-        told = read_line(line) if self.live and stage in self._tasks else None
+            self.count([stage] if kind == "done" else [])
+        told = read_line(text) if self.live and stage in self._tasks else None
         with lenient(sys.stdout):
             if told:
                 name = "" if told.name in stage else f"{told.name}: "
                 percent = "" if told.percent is None else f"{told.percent}% "
                 total = None if told.percent is None else 100
-                text = f"{name}{percent}{told.text}"
-                self._bars.update(self._tasks[stage], total=total, completed=told.percent or 0, text=text)
+                told_text = f"{name}{percent}{told.text}"
+                self._bars.update(self._tasks[stage], total=total, completed=told.percent or 0, text=told_text)
             elif self.live:
-                self._bars.console.print(f"{stage} | {line}", markup=False, highlight=False, soft_wrap=True)
+                self._bars.console.print(f"{stage} | {text}", markup=False, highlight=False, soft_wrap=True)
             else:
-                print(f"{stage} | {line}", flush=True)
+                print(f"{stage} | {text}", flush=True)
+
+
+def stage_lines(stage: str, output: Iterable[str]) -> Iterator[Line]:
+    """Yield what there is to show of DVC's output, each line with its stage, of which the first is given."""
+    follows_running = False
+    for line in output:
+        is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
+        if started := RUNNING.match(line):
+            stage, follows_running = started[1], True
+            yield Line(stage, "started", "started")
+        elif failed := ERROR.match(line):
+            stage = failed[1]
+            yield Line(stage, f"{FAILED}{failed[2]}", "failed")
+        elif line.strip() and not is_command and not ROUTINE.match(line):
+            yield Line(stage, line.rstrip())
 
 
 class FinishedProcess(NamedTuple):
@@ -105,8 +128,8 @@ class FinishedProcess(NamedTuple):
 class StageProcesses:
     """Child processes that end with the context; a display shows each line of their output."""
 
-    def __init__(self, environment: dict[str, str], *, inherited: Sequence[int] = ()) -> None:
-        self.display, self.inherited = Display(), inherited  # open files that DVC keeps open, too
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.display = Display()
         shown = {INTERVAL: "1"} if self.display.live else {}
         self.environment = shown | environment | {AS_CHILD: "1"}
         self.running: dict[str, subprocess.Popen[str]] = {}
@@ -155,7 +178,6 @@ class StageProcesses:
             [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
             cwd=folder,
             env=self.environment | environment,
-            pass_fds=self.inherited,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -173,27 +195,23 @@ class StageProcesses:
 
     def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        stage, began, follows_running, reason = name, 0.0, False, ""
-        for line in process.stdout:
-            is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
-            started, failed = RUNNING.match(line), FAILED.match(line)
-            if began and (started or (failed and failed[1] != stage)):
-                self._say(stage, f"done in {time.monotonic() - began:.0f} s")
-            if started:
-                stage, began, follows_running = started[1], time.monotonic(), True
-                self._say(stage, "started")
-            elif failed:
-                stage, began, reason = failed[1], 0.0, failed[2]
-            elif line.strip() and not is_command and not ROUTINE.match(line):
-                self._say(stage, line.rstrip())
+        current, began, reason = name, 0.0, ""
+        for line in stage_lines(name, process.stdout):
+            if began and (line.kind == "started" or line.stage != current):
+                self._say(Line(current, f"done in {time.monotonic() - began:.0f} s", "done"))
+            current, began = line.stage, time.monotonic() if line.kind == "started" else began
+            if line.kind == "failed":
+                began, reason = 0.0, line.text.removeprefix(FAILED)
+            else:
+                self._say(line)
         if status := process.wait():
             how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
             reason = reason or f"DVC {how}"
-            self._say(stage, f"failed: {reason}")
-            self._finished.put(FinishedProcess(name, stage, reason))
+            self._say(Line(current, f"{FAILED}{reason}", "failed"))
+            self._finished.put(FinishedProcess(name, current, reason))
         else:
             if began:
-                self._say(stage, f"done in {time.monotonic() - began:.0f} s")
+                self._say(Line(current, f"done in {time.monotonic() - began:.0f} s", "done"))
             self._finished.put(FinishedProcess(name))
 
     def _tidy(self, process: subprocess.Popen[str]) -> None:
@@ -202,9 +220,9 @@ class StageProcesses:
         if not self._quiet:  # otherwise trainings are saving their state, and `_end` waits for them
             _signal(process, signal.SIGKILL)
 
-    def _say(self, stage: str, text: str) -> None:
+    def _say(self, line: Line) -> None:
         if not self._quiet:
-            self.display.say(stage, text)
+            self.display.say(line)
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> bool:

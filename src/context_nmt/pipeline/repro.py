@@ -7,9 +7,9 @@ from pathlib import Path
 
 from context_nmt.code_closure import old_code_files
 from context_nmt.files import UserError, locked
-from context_nmt.pipeline.checks import check_corpus
-from context_nmt.pipeline.dvc import read_stages
-from context_nmt.pipeline.jobs import DONE, Job, Machine, State, check_states, jobs_of, run_jobs, stages_of
+from context_nmt.pipeline.checks import check_before_run
+from context_nmt.pipeline.dvc import Stage, read_stages
+from context_nmt.pipeline.jobs import DONE, Machine, State, check_states, run_stages, stages_of, stages_to_run
 from context_nmt.pipeline.processes import StageProcesses
 from context_nmt.pipeline.slurm import Slurm
 from context_nmt.settings import some_names
@@ -49,48 +49,40 @@ def reproduce(
     machine = None if slurm else Machine(launch, jobs, len(settings.variants) * len(settings.seeds))
     cluster = Slurm(experiment)
 
-    def divided(lost: set[str]) -> list[Job]:
-        """Divide the stages that must run, but for the lost ones and those that depend on one of them."""
+    def look(lost: set[str]) -> tuple[dict[str, bool], dict[str, Stage]]:
+        """Choose the stages that must run, but for the lost ones and those that depend on one of them."""
         stages = read_stages(folder)
         stages = stages_of(only, stages, settings) if only else stages
         for name, stage in stages.items():
             if stage.upstream & lost:
                 lost.add(name)
         stages = {name: stage for name, stage in stages.items() if name not in lost}
-        is_serial = machine is not None and machine.jobs == 1
-        return jobs_of(stages, launch, allow_missing=allow_missing, at_once=slurm, serial=is_serial)
-
-    def changed(names: Collection[str]) -> set[str]:
-        return {name for name, stage in read_stages(folder, names).items() if stage.changed}
+        return stages_to_run(stages, allow_missing=allow_missing, at_once=slurm), stages
 
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     with locked(experiment.scratch("repro.lock")), StageProcesses(os.environ | {"PATH": programs}) as processes:
         cluster.require_idle()
         if (root / "src/dvc.yaml").is_file():
-            if not allow_missing:  # what there is may be up to date without it
-                check_corpus(root, experiment.parameters)
+            check_before_run(root, folder, with_corpus=not allow_missing)  # what there is may be up to date without it
             if _code_has_changed(root):  # DVC refuses the stage while one of the default experiment runs
                 processes.run("code", root / "src", "repro")
             processes.run("plan", folder, "repro", "plan")
-        found, states = divided(set()), dict[str, State]()
+        (chosen, stages), states = look(set()), dict[str, State]()
         if slurm:
-            cluster.submit(found, launch)
-            if found and not wait:
+            cluster.submit(chosen, stages, launch)
+            if chosen and not wait:
                 return
             try:
                 cluster.follow(processes.display)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("the jobs go on; see context-nmt status and context-nmt cancel") from None
-        while machine and not {stage for job in found for stage in job.stages} <= states.keys():
-            now = dict[str, State]()
-            run_jobs(found, folder, processes, now, machine=machine, changed=changed)
-            states |= now
-            found = divided({name for name, state in states.items() if state != DONE})
+        while machine and not chosen.keys() <= states.keys():
+            states |= run_stages(chosen, stages, folder, processes, machine)
+            chosen, stages = look({name for name, state in states.items() if state != DONE})
         check_states(states)
-        if machine and found:
-            raise UserError(
-                f"{found[0].name} is out of date again, as its inputs changed meanwhile; run the same command again"
-            )
+        if machine and chosen:
+            (name, *_) = chosen
+            raise UserError(f"{name} is out of date again, as its inputs changed meanwhile; run the same command again")
     from context_nmt.results.out_of_date import old_results
 
     old = old_results(experiment) if only else []

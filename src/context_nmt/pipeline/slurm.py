@@ -1,26 +1,26 @@
-"""Run the stages of an experiment as jobs of Slurm, each with stages of a run that need the same of the cluster.
+"""Run the stages of an experiment as jobs of Slurm, one each.
 
-The graph becomes dependencies between jobs, so no process has to stay alive. In each job, which is started as
-`python -m context_nmt.pipeline.slurm [--allow-missing]`, DVC decides whether its stages have changed. This calls sbatch
-itself: submitit starts pickled Python functions, and asks sacct how jobs ended, which not every cluster has.
+The graph becomes dependencies between jobs, so no process has to stay alive. In each job, DVC decides whether the stage
+has changed; the last line of its log says how it ended. This calls sbatch itself: submitit starts pickled Python
+functions, and asks sacct how jobs ended, which not every cluster has.
 """
 
-import fcntl
 import math
-import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
-from context_nmt.command_line import Unfinished, noticing, one_line_errors
+from context_nmt.command_line import noticing
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.pipeline.jobs import DONE, Job, State, check_states, run_jobs
-from context_nmt.pipeline.processes import Display, StageProcesses
+from context_nmt.pipeline.dvc import Stage
+from context_nmt.pipeline.jobs import BAD, DONE, State, check_states
+from context_nmt.pipeline.processes import AS_CHILD, FAILED, Display, Line, stage_lines
 from context_nmt.settings.launch import LaunchSettings, launch_key
 from context_nmt.settings.parameters import Experiment
 
@@ -29,6 +29,49 @@ POLL = 5.0  # seconds between two looks at the queue
 BUSY = 60  # seconds for which Slurm is asked again if it does not answer
 SHOWN = 75  # seconds after which a file that one node has written is there for all; NFS takes up to 60
 LOST = State("lost", "it left the queue without reporting how it ended; its log may say more")
+Jobs = dict[str, tuple[str, list[str]]]  # a stage -> the number of its job, and the stages that it comes after
+# Lines of SCRIPT in a log. Slurm can start a job again, and its own messages can follow the last line.
+BEGAN = re.compile(r"job \d+ began on ")
+ENDED = re.compile(r"job \d+ (?:was cancelled|ended with (\d+) after (\d+) s)$")
+
+# What a job runs. If Slurm takes a node for dead and it is not, it starts the job again elsewhere while the first start
+# goes on. The second start waits until the script and DVC of the first one have ended, and then until the training has
+# ended that DVC may have left. It lets go of that lock at once, since the training that it starts takes it.
+# DVC and its stage have a session of their own. Slurm sends SIGTERM to all processes of the job, on all nodes, and the
+# script sends it to that session again: a training saves its state, and DVC waits for it. A job that Slurm stops does
+# not say how it ended, as it may start again, unless Slurm has refused to start it again at its time limit.
+SCRIPT = """\
+say() {{ echo; echo "job $SLURM_JOB_ID $1"; }}
+wait_for_lock() {{ flock -n $1 || {{ echo 'waiting: an earlier start of this job still runs'; flock $1; }}; }}
+stop() {{ told=${{told:-$1}}; kill -s TERM -- -$!; }}
+go_on() {{
+  echo "the time limit is near; what is left goes on when this job is started again"
+  for attempt in $(seq {attempts}); do
+    answer=$(scontrol requeue $SLURM_JOB_ID 2>&1) && return
+    sleep {pause}
+    kill -0 $! 2>/dev/null || return
+  done
+  told=${{told:-late}} reason="$reason; scontrol requeue: "$(echo $answer)
+}}
+say "began on $SLURMD_NODENAME"
+exec 9>>{lock}
+wait_for_lock 9
+for training in {training_locks}; do exec 8>>"$training"; wait_for_lock 8; exec 8>&-; done
+export PATH={path}:"$PATH" {as_child}=1
+${{SLURM_CPUS_PER_TASK:+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK}}
+threads=$((${{SLURM_CPUS_ON_NODE:-1}} / ${{SLURM_GPUS_ON_NODE:-1}}))
+export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-$((threads ? threads : 1))}}"
+began=$(date +%s)
+reason='over its time limit, launch.{key}.hours'
+trap 'interrupted=yes; stop stopped' TERM
+trap 'interrupted=yes; {at_the_limit}' USR1
+setsid {command} &
+while interrupted=no; wait $!; status=$?; test $interrupted = yes && test $status -gt 128; do :; done
+test "$told" = stopped && exit $status
+test "$told" = late && printf '\\n%s\\n' "ERROR: failed to reproduce '{stage}': $reason"
+say "ended with $status after $(($(date +%s) - began)) s"
+exit $status
+"""
 
 
 class Slurm:
@@ -36,135 +79,135 @@ class Slurm:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.folder = experiment, experiment.scratch("jobs")
-        self.note = self.folder / "jobs.json"
+        self.note = self.folder / "submitted.json"  # not jobs.json, which had another form
 
-    @property
-    def jobs(self) -> dict[str, dict[str, list[str]]]:
-        """The stages of each job that was submitted last, by its number, with those that each depends on."""
+    def read_jobs(self) -> Jobs:
+        """Return the jobs that were submitted last."""
         noted = read_json(self.note) if self.note.is_file() else []
-        return {number: dict(stages) for number, stages in noted}
+        return {stage: (number, upstream) for stage, number, upstream in noted}
 
-    def log(self, stages: Iterable[str]) -> Path:
-        """Return the file that the output of a job with these stages is appended to."""
-        return self.folder / f"{next(iter(stages))}.log"
+    def log(self, stage: str) -> Path:
+        """Return the file that the output of a stage is appended to."""
+        return self.folder / f"{stage}.log"
 
-    def end(self, number: str, states: Mapping[str, State]) -> None:
-        """Note how the stages of a job have ended."""
-        write_json(self.folder / f"{number}.end", states)
-
-    def ended(self, number: str) -> dict[str, State] | None:
-        """Return how the stages of a job have ended, or None if it has not reported that."""
-        path = self.folder / f"{number}.end"
-        return {stage: State(*state) for stage, state in read_json(path).items()} if path.is_file() else None
-
-    def submit(self, jobs: Sequence[Job], launch: LaunchSettings) -> None:
-        """Submit jobs; nothing starts before all are submitted."""
+    def submit(self, chosen: Mapping[str, bool], stages: Mapping[str, Stage], launch: LaunchSettings) -> None:
+        """Submit jobs for the chosen stages; nothing starts before all are submitted."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        numbers = dict[str, str]()  # of jobs, by their names
+        jobs: Jobs = {}
         try:
             with noticing(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:  # else a number could be lost
                 write_json(self.note, [])
-                for job in jobs:
-                    before = sorted((numbers[name] for name in job.after), key=int)
-                    numbers[job.name] = number = self._sbatch(job, before, launch)
-                    write_json(self.note, [(numbers[job.name], [*job.stages.items()]) for job in jobs[: len(numbers)]])
+                for stage, remade in chosen.items():
+                    upstream = sorted(stages[stage].upstream & chosen.keys())
+                    before = sorted((jobs[name][0] for name in upstream), key=int)
+                    jobs[stage] = self._sbatch(stage, before, launch, remade=remade), upstream
+                    write_json(self.note, [(name, *job) for name, job in jobs.items()])
                     after = f" (after {', '.join(before)})" if before else ""
-                    print(f"{number} {', '.join(job.stages)}{after}", flush=True)
+                    print(f"{jobs[stage][0]} {stage}{after}", flush=True)
                     if signals:
                         raise KeyboardInterrupt
-            for path in (*self.folder.glob("*.log"), *self.folder.glob("*.end")):
+            for path in self.folder.glob("*.log"):
                 path.unlink()  # of jobs before
             if jobs:
-                _call("scontrol", "release", ",".join(numbers[job.name] for job in jobs if not job.after))
+                _call("scontrol", "release", ",".join(number for number, upstream in jobs.values() if not upstream))
                 print(f"{len(jobs)} jobs submitted; see context-nmt status and context-nmt cancel")
         except BaseException:
-            if numbers:
-                _call("scancel", *numbers.values(), patience=BUSY)
+            if jobs:
+                _call("scancel", *(number for number, _ in jobs.values()), patience=BUSY)
                 self.note.unlink()
-                print(f"{len(numbers)} jobs cancelled, as not all could be submitted", flush=True)
+                print(f"{len(jobs)} jobs cancelled, as not all could be submitted", flush=True)
             raise
 
-    def _sbatch(self, job: Job, before: list[str], launch: LaunchSettings) -> str:
-        settings = launch.of(job.name)
+    def _sbatch(self, stage: str, before: list[str], launch: LaunchSettings, *, remade: bool) -> str:
+        settings, key = launch.of(stage), launch_key(stage)
         minutes = settings.hours and max(1, math.ceil(60 * settings.hours))
+        grace = min(GRACE, 15 * minutes) if minutes else GRACE
         options = {
-            "job-name": job.name,
+            "job-name": stage,
             "chdir": self.experiment.folder.resolve(),
-            "output": self.log(job.stages).resolve(),
+            "output": self.log(stage).resolve(),
             "open-mode": "append",
-            "signal": f"B:USR1@{min(GRACE, 15 * minutes) if minutes else GRACE}",
+            "signal": f"B:USR1@{grace}",
             "nodes": settings.nodes,
             "cpus-per-task": settings.cores,
             "gpus-per-node": settings.gpus or None,
             "mem": settings.memory,
             "time": minutes,
             "partition": settings.partition,
-            "dependency": f"afterany:{':'.join(before)}" if before else None,
+            "dependency": f"afterok:{':'.join(before)}" if before else None,
         }
         given = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        given += [*([] if before else ["--hold"]), *shlex.split(settings.options)]
-        wrap = f"--wrap=exec {shlex.join([sys.executable, '-m', 'context_nmt.pipeline.slurm', *job.options])}"
-        return _call("sbatch", "--parsable", "--requeue", *given, wrap).split(";")[0].strip()
+        given += [*(["--kill-on-invalid-dep=yes"] if before else ["--hold"]), *shlex.split(settings.options)]
+        training = [self.experiment.training_lock(stage.partition("@")[2])] if key == "train" else []
+        dvc = [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", "repro", "--single-item"]
+        script = SCRIPT.format(
+            lock=shlex.quote(str((self.folder / f"{stage}.lock").resolve())),
+            training_locks=shlex.join(str(path.resolve()) for path in training),
+            path=shlex.quote(str(Path(sys.executable).parent)),
+            as_child=AS_CHILD,
+            at_the_limit="go_on" if training else "stop late",
+            attempts=math.ceil(grace / POLL / 2),  # so that Slurm's answer is known when the time is over
+            pause=POLL,
+            command=shlex.join([*dvc, *([] if remade else ["--allow-missing"]), stage]),
+            stage=stage,
+            key=key,
+        )
+        return _call("sbatch", "--parsable", "--requeue", *given, f"--wrap={script}").split(";")[0].strip()
 
     def require_idle(self) -> None:
         """Raise UserError if a job is queued or running."""
-        if left := [number for number, state in self.states().values() if not state.ended]:
+        jobs = self.read_jobs()
+        states = self.states(jobs)
+        if left := [number for stage, (number, _) in jobs.items() if not states[stage].ended]:
             raise UserError(
-                f"{self.experiment.folder}: {len(set(left))} jobs are still in Slurm's queue, the first is {left[0]};"
+                f"{self.experiment.folder}: {len(left)} jobs are still in Slurm's queue, the first is {left[0]};"
                 " wait for them (context-nmt status), or stop them (context-nmt cancel)"
             )
 
-    def states(self) -> dict[str, tuple[str, State]]:
-        """Return the job's number and the state of each stage; ask for the queue only if a job has not reported."""
-        jobs = self.jobs
-        ended = {number: self.ended(number) for number in jobs}
-        queue = self._queue() if None in ended.values() else {}
-        states = dict[str, tuple[str, State]]()
-        for number, stages in jobs.items():
-            state = queue.get(number, LOST)
-            said = self._said(stages) if state.word == "running" else dict.fromkeys(stages, state)
-            states |= {stage: (number, (ended[number] or said)[stage]) for stage in stages}
+    def states(self, jobs: Jobs) -> dict[str, State]:
+        """Return the state of each stage; ask for the queue only if a job has not reported."""
+        states = dict[str, State]()
+        ended = {stage: self.read_log(stage)[1] for stage in jobs}
+        queue = _queue() if None in ended.values() else {}
+        for stage, (number, upstream) in jobs.items():
+            is_hopeless = any(states[name].word in (*BAD, "not run") for name in upstream)
+            states[stage] = ended[stage] or queue.get(number) or (State("not run") if is_hopeless else LOST)
         return states
 
-    def _said(self, stages: Iterable[str]) -> dict[str, State]:
-        """Return the states of a running job's stages by what its log says."""
-        states = dict.fromkeys(stages, State("waiting")) | {next(iter(stages)): State("running")}
-        for stage, text in self.lines(stages):
-            if text == "started" or text.startswith("done in "):
-                states[stage] = State("running") if text == "started" else DONE
-        return states
-
-    def lines(self, stages: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the whole lines that a job with these stages has said, each with the stage."""
-        first, *_ = stages
-        log = self.log(stages)
-        said = log.read_bytes().decode("utf-8", "replace") if log.is_file() else ""
-        parts = [line.partition(" | ") for line in said[: said.rfind("\n") + 1].splitlines()]
-        return [
-            (stage, text) if mark and stage in stages else (first, stage + mark + text) for stage, mark, text in parts
-        ]
-
-    def _queue(self) -> dict[str, State]:
-        """Return the state of each job of this user that is in the queue."""
-        states = {}
-        for line in _call("squeue", "--me", "--all", "--noheader", "--format=%i|%T|%r", patience=BUSY).splitlines():
-            number, word, reason = line.strip().split("|", 2)
-            pending = State("waiting") if reason == "Dependency" else State("queued", reason)
-            states[number] = pending if word == "PENDING" else State("running")
-        return states
+    def read_log(self, stage: str) -> tuple[list[Line], State | None]:
+        """Return the whole lines that a stage has said, and how it has ended, or None if it has not reported that."""
+        content = self.log(stage).read_bytes().decode("utf-8", "replace") if self.log(stage).is_file() else ""
+        lines, end, at, reason = list[Line](), None, 0, ""
+        for line in stage_lines(stage, content[: content.rfind("\n") + 1].splitlines()):
+            if line.kind == "failed":  # shown at the end, as Slurm may start the job again
+                reason = line.text.removeprefix(FAILED)
+                continue
+            if BEGAN.match(line.text):
+                end, reason = None, ""
+            elif match := ENDED.match(line.text):
+                end, at = match, len(lines)
+            lines.append(line)
+        if end is None:
+            return lines, None
+        status, seconds = end.groups()
+        if status is None:
+            return lines, State("cancelled")
+        state = DONE if status == "0" else State("failed", reason or f"its job ended with exit status {status}")
+        lines[at] = Line(stage, f"done in {seconds} s" if state == DONE else f"{FAILED}{state.detail}", state.word)
+        return lines, state
 
     def follow(self, display: Display) -> None:
         """Show what the jobs say until all have ended; raise UserError if any stage has failed."""
-        jobs, shown, looks = self.jobs, dict[str, int](), 0
+        jobs, shown, looks = self.read_jobs(), Counter[str](), 0
         while True:
-            if self.jobs != jobs:
+            if self.read_jobs() != jobs:
                 raise UserError(f"{self.note} was removed or replaced; context-nmt repro runs what is left")
-            states = {stage: state for stage, (_, state) in self.states().items()}
-            for number, stages in jobs.items():
-                lines = self.lines(stages)
-                for stage, line in lines[shown.get(number, 0) :]:
-                    display.say(stage, line)
-                shown[number] = len(lines)
+            states = self.states(jobs)
+            for stage in jobs:
+                lines, _ = self.read_log(stage)
+                for line in lines[shown[stage] :]:
+                    display.say(line)
+                shown[stage] = len(lines)
             display.count([stage for stage, state in states.items() if state == DONE], states)
             looks += 1
             if not all(state.ended for state in states.values()):
@@ -176,17 +219,28 @@ class Slurm:
 
     def cancel(self) -> int:
         """Cancel the jobs that have not ended, wait until Slurm has ended them, and return how many there were."""
-        states = self.states()
-        left = {number for number, state in states.values() if not state.ended}
+        jobs = self.read_jobs()
+        states = self.states(jobs)
+        left = {stage: number for stage, (number, _) in jobs.items() if not states[stage].ended}
         if left:
-            _call("scancel", *left, patience=BUSY)
-        while left and left & self._queue().keys():
+            _call("scancel", *left.values(), patience=BUSY)
+        while left and {*left.values()} & _queue().keys():
             time.sleep(POLL / 4)
-        for number in left:
-            if self.ended(number) is None:
-                stages = [stage for stage, (job, _) in states.items() if job == number]
-                self.end(number, dict.fromkeys(stages, State("cancelled")))
+        for stage, number in left.items():
+            if self.read_log(stage)[1] is None:
+                with self.log(stage).open("a", encoding="utf-8") as log:
+                    log.write(f"\njob {number} was cancelled\n")
         return len(left)
+
+
+def _queue() -> dict[str, State]:
+    """Return the state of each job of this user that is in the queue."""
+    states = {}
+    for line in _call("squeue", "--me", "--all", "--noheader", "--format=%i|%T|%r", patience=BUSY).splitlines():
+        number, word, reason = line.strip().split("|", 2)
+        pending = State("waiting") if reason == "Dependency" else State("queued", reason)
+        states[number] = pending if word == "PENDING" else State("running")
+    return states
 
 
 def _call(*command: str, patience: float = 0) -> str:
@@ -201,104 +255,3 @@ def _call(*command: str, patience: float = 0) -> str:
             raise UserError(f"{command[0]}: {reason}") from None
     time.sleep(POLL)
     return _call(*command, patience=patience - POLL)
-
-
-class OutOfTime(Unfinished):
-    """The job's time limit is near, and it cannot go back into the queue."""
-
-
-def run_job(options: list[str]) -> None:
-    """Run the stages of this job with DVC but for those that depend on one that has failed, and note how each ended.
-
-    If the time limit is near, put a training back into the queue. Raise UserError if a stage has failed.
-    """
-    slurm, number = Slurm(Experiment(Path())), os.environ["SLURM_JOB_ID"]
-    _wait_for(lambda: number in slurm.jobs)
-    if (stages := slurm.jobs.get(number)) is None:
-        raise UserError(f"{slurm.note} does not name job {number}; context-nmt repro submits it again")
-    first, states, started = next(iter(stages)), dict[str, State](), list[str]()
-    signal.signal(signal.SIGUSR1, lambda *_: _out_of_time(number, first, started))
-    (slurm.folder / f"{number}.end").unlink(missing_ok=True)  # of a start before this one
-    needed = {name for upstream in stages.values() for name in upstream} - stages.keys()
-
-    def earlier() -> dict[str, State]:
-        others = [slurm.ended(other) or {} for other in slurm.jobs if other != number]  # not of an earlier start
-        return {stage: state for ended in others for stage, state in ended.items()}
-
-    try:
-        with _alone(slurm, [*stages]) as lock, StageProcesses(_environment(), inherited=[lock]) as processes:
-            started = processes.display.started
-            _wait_for(lambda: needed <= earlier().keys())
-            states |= earlier()
-            job = Job(stages, above=set(), after=set(), remake="--allow-missing" not in options, is_certain=True)
-            run_jobs([job], Path(), processes, states)
-    except OutOfTime as reason:
-        left = [stage for stage in stages if stage not in states]
-        if left:
-            at = left.index(started[-1]) if started and started[-1] in left else 0
-            states |= dict.fromkeys(left[:at], DONE) | dict.fromkeys(left[at + 1 :], State("not run"))
-            states[left[at]] = State("failed", str(reason))
-    own_states = {stage: states[stage] for stage in stages}
-    slurm.end(number, own_states)
-    check_states(own_states)
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds, as files appear late on some file systems, but not for ever."""
-    for _ in range(SHOWN):
-        if condition():
-            break
-        time.sleep(1)
-
-
-def _out_of_time(number: str, first: str, started: Sequence[str]) -> None:
-    """Put the job back into the queue if one of the stages that ran in this start of it is a training.
-
-    A training resumes, and what follows it then has the whole time. Raise OutOfTime for other stages. The limit is that
-    of the job's first stage.
-    """
-    if "train" not in map(launch_key, started or [first]):
-        raise OutOfTime(f"over its time limit, launch.{launch_key(first)}.hours")
-    print("the time limit is near; what is left goes on when this job is started again", flush=True)
-    try:  # Slurm sends SIGTERM to the processes on all nodes; one from here would not do: srun would kill its tasks
-        _call("scontrol", "requeue", number, patience=BUSY)
-    except UserError as error:
-        raise OutOfTime(str(error)) from None
-
-
-def _environment() -> dict[str, str]:
-    cores, gpus = (int(os.environ.get(f"SLURM_{name}") or 1) for name in ("CPUS_ON_NODE", "GPUS_ON_NODE"))
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {"OMP_NUM_THREADS": str(max(1, cores // gpus))} | os.environ | {"PATH": path}
-    if "SLURM_CPUS_PER_TASK" in environment:  # which srun does not take from the job
-        environment["SRUN_CPUS_PER_TASK"] = environment["SLURM_CPUS_PER_TASK"]
-    return environment
-
-
-@contextmanager
-def _alone(slurm: Slurm, stages: Sequence[str]) -> Iterator[int]:
-    """Wait until no other process runs these stages, and yield the open file that keeps others from them.
-
-    If a node is lost to Slurm but lives, the job is started again elsewhere while its processes still run there.
-    """
-    runs = [stage.partition("@")[2] for stage in stages if stage.startswith("train")]
-    with (slurm.folder / f"{stages[0]}.lock").open("a") as file:
-        _lock(file.fileno())
-        for path in map(slurm.experiment.training_lock, runs):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a") as training:  # which DVC may have left running
-                _lock(training.fileno())
-        yield file.fileno()
-
-
-def _lock(file: int) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("waiting: an earlier start of this job still runs", flush=True)
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-
-if __name__ == "__main__":
-    with one_line_errors():
-        run_job(sys.argv[1:])

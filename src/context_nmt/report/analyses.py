@@ -1,6 +1,6 @@
-"""What happens inside the systems: analyses.yaml names the analyses, each with a table per test set and a picture."""
+"""Pages of measures of systems by layer or tag: analyses.yaml has what they show, in a table per set and a picture."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -12,15 +12,17 @@ from matplotlib.lines import Line2D
 
 from context_nmt.files import read_yaml
 from context_nmt.measures.rows import TEXT, Measure
-from context_nmt.report.pages import Page, Section, heading, introduction
+from context_nmt.report.pages import Page, Section
 from context_nmt.report.panels import draw_legend, label_axes, panels_of, style
-from context_nmt.report.tables import Grid, estimate_cell, grid_of
-from context_nmt.results.metrics import is_score
+from context_nmt.report.tables import Grid, estimate_cell, grid_of, value_cell
 from context_nmt.results.table import Results, places
 from context_nmt.settings import Checked, check
 
 Points = dict[int | str, tuple[float, float]]  # by layer or tag, mean and deviation over seeds
 BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}
+REFERENCE: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "_", "markersize": 10}
+
+PAGES = {"analyses": "Inside the systems", "discourse": "Documents", "probes": "Probes"}  # the title of each page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,19 +33,23 @@ class Analysis(Checked):
     title: str
     text: str
     absent: str  # replaces the text if no system has the metric
-    picture: str  # the picture's title
-    across: str  # label of the picture's layers or tags
-    values: str  # label of the picture's values
+    untagged: str = ""  # replaces `absent` if a system has the metric, but not by tag
+    picture: str = ""  # the picture's title; without one there is no picture
+    across: str = ""  # label of the picture's layers or tags
+    values: str = ""  # label of the picture's values
     parts: dict[str, str] = field(default_factory=dict)  # metrics with labels: each has a row per system, and a line
     by: Literal["layer", "tag"] = "layer"
     per_layer: bool = False  # by tag: a row and a line for each layer
+    tags: tuple[str, ...] = ()  # the tags that it shows, in this order; all if empty
     column: str = "layer {}"
     wholes: dict[str, str] = field(default_factory=dict)  # column titles by metric without a layer; "": the row's
     counts: dict[Literal["metric", "unit"], str] = field(default_factory=dict)  # of the text, shown in column titles
+    references: dict[Literal["human", "chance"], str] = field(default_factory=dict)  # labels of rows of no system
     only_measured: bool = False  # leave out systems without a value
     gains: bool = False  # the picture shows differences from the system's baseline
     decimals: int = 3
-    page: Literal["analyses", "probes"] = "analyses"
+    page: Literal["analyses", "discourse", "probes"] = "analyses"
+    over: Literal["tests", "held_out", "contrastive", "probing"] = "tests"  # held_out: not what has selected epochs
 
     @property
     def metrics(self) -> dict[str, str]:
@@ -51,8 +57,14 @@ class Analysis(Checked):
         return self.parts or {self.name: ""}
 
     def test_sets(self, results: Results) -> list[str]:
-        """Return the test sets that it is about: a validation set has selected the classifiers of probes."""
-        return list(results.settings.corpus.held_out) if self.page == "probes" else results.test_sets
+        """Return the sets that it is about."""
+        sets = {
+            "tests": results.test_sets,
+            "held_out": list(results.settings.corpus.held_out),
+            "contrastive": results.contrastive_sets,
+            "probing": results.probing_sets,
+        }
+        return sets[self.over]
 
     def series(self, results: Results, test_set: str) -> dict[str, tuple[str, int | None]]:
         """Return the metrics, and layers if each has its own row and line, by label."""
@@ -63,6 +75,13 @@ class Analysis(Checked):
         )
         parts = product(self.metrics.items(), found)
         return {f"{part}, layer {layer}": (metric, layer) for (metric, part), layer in parts}
+
+    def places(
+        self, results: Results, test_set: str, series: Collection[tuple[str, int | None]]
+    ) -> Collection[int | str]:
+        """Return the layers or tags that some metrics have, in the layer that is given with each."""
+        found = places(results, test_set, series, self.by)
+        return [tag for tag in self.tags if tag in found] if self.tags else found
 
 
 @cache
@@ -78,20 +97,28 @@ def _measure(test_set: str, metric: str, layer_or_tag: int | str = "", layer: in
     return Measure(test_set, metric, layer, layer_or_tag)
 
 
-def analyses_page(results: Results, pictures: Collection[str]) -> Page:
-    """Build the tables of all analyses; `pictures` are the names of those in figures/."""
-    metrics = {one.metric for one in results.measures if not is_score(one.metric)}
-    sections = tuple(sections_of(results, "analyses", pictures))
-    return Page(heading(results, "Inside the systems"), introduction(results, "", metrics), sections)
-
-
-def sections_of(results: Results, page: str, pictures: Collection[str]) -> Iterator[Section]:
-    """Yield the analyses of a page."""
-    for analysis in (one for one in read_analyses() if one.page == page):
+def analyses_page(results: Results, name: str, pictures: Collection[str]) -> Page:
+    """Build the tables of a page in PAGES; `pictures` are the names of those in figures/."""
+    sections = []
+    analyses = [one for one in read_analyses() if one.page == name]
+    measured = {measure.metric for measure in results.measures}
+    for analysis in analyses:
         found = (_grid(results, analysis, test_set) for test_set in analysis.test_sets(results))
         grids = tuple(grid for grid in found if grid.headings)
+        has_metric = not measured.isdisjoint(metric.partition("_by_")[0] for metric in analysis.metrics)
+        absent = analysis.untagged if analysis.untagged and has_metric else analysis.absent
         picture = analysis.name if analysis.name in pictures else ""
-        yield Section(analysis.title, analysis.text if grids else analysis.absent, picture, grids)
+        sections.append(Section(analysis.title, analysis.text if grids else absent, picture, grids))
+    metrics = [metric for one in analyses for metric in (*one.metrics, *one.wholes) if metric in measured]
+    signatures = {metric: results.signatures(Measure("", metric)) for metric in metrics}
+    return Page(
+        title=PAGES[name],
+        results=results,
+        says="No difference here was tested.",
+        sections=tuple(sections),
+        metrics=metrics,
+        signatures={metric: found for metric, found in signatures.items() if found},
+    )
 
 
 def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
@@ -101,7 +128,7 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
         if any(_measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
     }
     series = analysis.series(results, test_set)
-    for layer_or_tag in places(results, test_set, [*series.values()], analysis.by):
+    for layer_or_tag in analysis.places(results, test_set, [*series.values()]):
         title, counts = analysis.column.format(layer_or_tag), analysis.counts
         if counts:
             count = results.reference_value(TEXT, _measure(test_set, counts["metric"], layer_or_tag))
@@ -114,19 +141,23 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
         if any(estimates) or not analysis.only_measured:
             label = results.label(variant) + (f": {part}" if part else "")
             rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
+    for kind, label in analysis.references.items():
+        measures = [_measure(test_set, whole or analysis.name, place) for whole, place in columns.values()]
+        values = [results.reference_value(kind, measure) for measure in measures]
+        rows.append((label, [value_cell(value, f"{{:.{analysis.decimals}f}}") for value in values]))
     return grid_of(test_set, columns, rows)
 
 
 def draw_analyses(results: Results, folder: Path) -> list[str]:
     """Draw NAME.svg for every analysis with values; return the names."""
-    return [one.name for one in read_analyses() if _draw(results, one, folder / f"{one.name}.svg")]
+    return [one.name for one in read_analyses() if one.picture and _draw(results, one, folder / f"{one.name}.svg")]
 
 
 def _points(
     results: Results, analysis: Analysis, variant: str, test_set: str, metric: str, layer: int | None
 ) -> Points:
     points = {}
-    for layer_or_tag in places(results, test_set, [(metric, layer)], analysis.by):
+    for layer_or_tag in analysis.places(results, test_set, [(metric, layer)]):
         estimate = results.estimate(variant, _measure(test_set, metric, layer_or_tag, layer))
         if estimate and not analysis.gains:
             points[layer_or_tag] = (estimate.mean, estimate.deviation)
@@ -150,14 +181,15 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
     if not panels:
         return False
     metrics = [(metric, layer) for _, metric, layer in lines.values()]
-    tests = dict.fromkeys(test_set for test_set, _, _ in lines.values())
+    tests = list(dict.fromkeys(test_set for test_set, _, _ in lines.values()))
     shown = {place for points in panels.values() for line in points.values() for place in line}
-    order = dict.fromkeys(place for test in tests for place in places(results, test, metrics, analysis.by))
+    order = dict.fromkeys(place for test in tests for place in analysis.places(results, test, metrics))
     across = {place: number for number, place in enumerate(place for place in order if place in shown)}
     joined = all(str(place).isdecimal() for place in across)  # no values lie between two parts of speech
     styles = {label: style(number, joined=joined) for number, label in enumerate(lines)}
     legend = {label: Line2D([], [], **styles[label]) for points in panels.values() for label in points}
-    with panels_of(path, len(panels), height=2.8) as (figure, axes):
+    height = 2.8 if joined else 2.5 + 0.07 * max(len(str(place)) for place in across)  # labels are upright
+    with panels_of(path, len(panels), height=height) as (figure, axes):
         for axis, (variant, points) in zip(axes, panels.items(), strict=True):
             baseline, title = settings.variants[variant].baseline, settings.label(variant)
             if analysis.gains:
@@ -167,6 +199,13 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
                 for line in panels[baseline].values():
                     axis.plot([across[place] for place in line], [mean for mean, _ in line.values()], **BASELINE)
                 legend["the system's baseline"] = Line2D([], [], **BASELINE)
+            for kind, label in analysis.references.items():
+                values = {
+                    place: results.reference_value(kind, _measure(tests[0], analysis.name, place)) for place in across
+                }
+                known = {across[place]: value for place, value in values.items() if value is not None}
+                axis.plot([*known], [*known.values()], **REFERENCE)
+                legend[label] = Line2D([], [], **REFERENCE)
             for label, line in points.items():
                 means, deviations = zip(*line.values(), strict=True)
                 bars = deviations if not analysis.gains and len(settings.seeds) > 1 else None

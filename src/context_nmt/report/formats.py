@@ -15,47 +15,39 @@ from context_nmt.report.tables import Grid
 
 LATEX: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
+    **{special: rf"\{special}" for special in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",  # at the start of a row, LaTeX would read it as an option of the \\ before it, like a star
-    "]": "{]}",
-    "*": "{*}",
+    **{special: f"{{{special}}}" for special in "[]*"},  # at the start of a row, \\ would take them as its options
     "`": r"\textasciigrave{}",
-    '"': r"\textquotedbl{}",
     "−": r"$-$",  # noqa: RUF001
-    "±": r"$\pm$",
-    "×": r"$\times$",  # noqa: RUF001
-    "†": r"\dag{}",
-    "‡": r"\ddag{}",
-    "…": r"\ldots{}",
-    "–": r"\textendash{}",  # noqa: RUF001
     "\n": " ",
 }
 PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usepackage{booktabs}\n"
 
 
-def write_page(path: Path, template: str, **values: Any) -> None:
-    """Write a page or a picture from a template; the values in one named *.html.j2 or *.svg.j2 are escaped."""
+def render(template: str, package: str = "context_nmt.report", **values: Any) -> str:
+    """Return the text of a template; the values in one named *.html.j2 or *.svg.j2 are escaped."""
     environment = Environment(
-        loader=PackageLoader("context_nmt.report"),
+        loader=PackageLoader(package),
         autoescape=select_autoescape(["html.j2", "svg.j2"]),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"row": _row, "code": _code, "data": _data}
-    _write(path, environment.get_template(template).render(values))
+    environment.filters |= {"row": _row, "code": _code, "data": _data, "paragraphs": paragraphs}
+    return environment.get_template(template).render(values)
+
+
+def write_page(path: Path, template: str, **values: Any) -> None:
+    """Write a page or a picture from a template."""
+    _write(path, render(template, **values))
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a text, each on one line."""
+    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
 
 
 def write_grid(folder: Path, grid: Grid) -> None:
@@ -87,7 +79,7 @@ def format_latex(grid: Grid) -> str:
 
 
 def escape_latex(text: object) -> str:
-    """Escape text for LaTeX."""
+    r"""Return text that LaTeX prints as it is, also behind a \\."""
     return str(text).translate(str.maketrans(LATEX))
 
 

@@ -1,4 +1,4 @@
-"""The main table, as `context-nmt repro` prints it at its end."""
+"""The table of an experiment's systems, as `context-nmt repro` prints it at its end."""
 
 import sys
 from collections.abc import Collection
@@ -7,8 +7,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from context_nmt.measures.rows import SUMMED
 from context_nmt.progress import on_terminal
-from context_nmt.report.pages import COSTS, front_page
+from context_nmt.report.formats import render
+from context_nmt.report.papers.all_systems import System, systems_grid
+from context_nmt.report.tables import Grid
 from context_nmt.results.reading import read_results
 from context_nmt.settings.parameters import Experiment
 
@@ -21,25 +24,36 @@ def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
     `old` are the variants that are out of date.
     """
     if experiment.results.is_file():
-        page, terminal = front_page(read_results(experiment, old=old)), on_terminal(sys.stdout)
-        ((grid,),) = (section.grids for section in page.sections)
-        print(page.title)
-        console = Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False)
-        costs = [place for place, title in enumerate(grid.titles) if title in COSTS]
-        shown = [place for place in range(len(grid.titles)) if place not in costs]
-        for places in (range(len(grid.titles)), *(shown[:count] for count in range(len(shown), 0, -1))):
-            table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-            table.add_column("System", no_wrap=True)
-            for place in places:
-                table.add_column(grid.titles[place], justify="right", no_wrap=True)
-            for row in grid.rows:
-                table.add_row(row.label, *(row.cells[place].text for place in places))
-            if console.measure(table, options=console.options.update(max_width=WIDE * 10)).maximum <= console.width:
-                break
-        console.print(table)
-        print(f"{page.introduction} Signature: {', '.join(page.signatures)}")
+        results, terminal = read_results(experiment, old=old), on_terminal(sys.stdout)
+        accuracies = [one for one in results.measures if one.metric == SUMMED and one.tag != "all"]
+        accuracies = [one for one in accuracies if not one.tag.startswith("distance_")]
+        grid = systems_grid([System(name, results) for name in results.models], results, accuracies)
+        print(results.title)
+        if grid:
+            _print(
+                grid, Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False)
+            )
+        print(render("overview.j2", results=results, signature=grid.notes[-1] if grid else None), end="")
     else:
         print(f"{experiment.results}: no results yet")
     for path in (experiment.results_page, experiment.reports / "report.html"):
         if path.is_file():
             print(f"see {path}")
+
+
+def _print(grid: Grid, console: Console) -> None:
+    """Print the columns that have something and fit; the systems are of one experiment, so its seeds are no news."""
+    known = [place for place, one in enumerate(grid.headings) if one.title not in ("paper", "seeds")]
+    places = [place for place in known if any(row.cells[place].text.strip() for row in grid.rows)]
+    for count in range(len(places), 0, -1):
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+        table.add_column("\nSystem", no_wrap=True)
+        for place in places[:count]:
+            group, title = grid.headings[place].group, grid.headings[place].title
+            is_first = group != grid.headings[place - 1].group
+            table.add_column(f"{group if is_first else ''}\n{title}", justify="right", no_wrap=True)
+        for row in grid.rows:
+            table.add_row(row.label, *(row.cells[place].text for place in places[:count]))
+        if console.measure(table, options=console.options.update(max_width=WIDE * 10)).maximum <= console.width:
+            break
+    console.print(table)

@@ -228,17 +228,17 @@ def _draw_gains(table: PaperTable, found: dict[str, list[tuple[int, Difference]]
 def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
     """Return the reproduced and the published lines."""
     table = reproduction.table
-    columns = {column.on(""): column for column in table.columns}
+    columns = {replace(column.measure, test_set=""): column for column in table.columns}
     measured = [  # on a test set, each with the column of its metric, or the first
         (column or columns.get(replace(measure, test_set=""), table.columns[0]), measure)
-        for column, measure in reproduction.columns
-        if measure and measure.test_set
+        for measure, column in reproduction.columns.items()
+        if measure.test_set
     ]
     reproduced: Lines = {}
     published: Lines = {}
     for row, (column, measure) in product(table.rows, measured):
         # either the rows have a place on the axis, or the columns
-        line = reproduction.label(row) + (f", {column.line}" if column.line else "")
+        line = row.label + (f", {column.line}" if column.line else "")
         at, label = (row.at, column.label) if row.at is not None else (column.at, line)
         if at is None:
             continue
@@ -268,7 +268,7 @@ def _draw_curves(panel: Axes, reproduction: Reproduction, ours: Lines, theirs: L
     is_difference = table.columns[0].difference
     if is_difference:
         panel.axhline(0, color="black", linewidth=0.8)
-    test_set = next(measure.test_set for _, measure in reproduction.columns if measure and measure.test_set)
+    test_set = next(measure.test_set for measure in reproduction.columns if measure.test_set)
     panel.set_title(reproduction.results.title, fontsize=9, loc="left")
     upright = sum(map(len, places)) > LETTERS_OF_PLACES
     panel.set_xticks(range(len(places)), list(places), rotation=90 if upright else 0)

@@ -1,6 +1,7 @@
 """Find the systems whose committed results the present code, settings or inputs would not reproduce.
 
-DVC's own verdict takes ten times as long, and takes a changed label, or one changed translation, for a change of all.
+This is not DVC's verdict on a stage and all those before it. That takes four times as long, locks the stages that it
+looks at, which fails while others run, and makes one changed translation a change of all systems, through `pair`.
 """
 
 import json
@@ -11,23 +12,23 @@ from typing import Any
 
 from context_nmt.files import UserError, json_text, read_yaml
 from context_nmt.measures.pairs import pairs_of
-from context_nmt.settings.parameters import Experiment, ExperimentSettings, check_parameters, training_of
+from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 from context_nmt.settings.run_layout import run_name
 
 EARLIER = Path(__file__).with_name("earlier_code.yaml")
-SHARED = ("corpus", "text", "units", "significance", "probing")  # sections whose plans are not of a variant
 
 
 def out_of_date(experiment: Experiment) -> list[str]:
     """List the variants with a result whose stage is missing from dvc.lock or was run on other files.
 
-    Check every stage upstream of a result, too. Raise UserError for a dvc.lock or translations that cannot be read.
+    Check every stage upstream of a result, too. After a change of params.yaml, these are all variants until the plan
+    stage has run. Raise UserError for a dvc.lock or translations that cannot be read.
     """
     lock = Lock(experiment)
     return [
         variant
         for variant in experiment.settings.variants
-        if not all(lock.is_up_to_date(path) for path in _results(experiment, variant))
+        if not lock.is_planned or not all(lock.is_up_to_date(path) for path in _results(experiment, variant))
     ]
 
 
@@ -58,15 +59,14 @@ def _results(experiment: Experiment, variant: str) -> Iterator[Path]:
         yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
 
 
-def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
-    """Return the ends of the commands of the trainings that params.yaml asks for, by the names of their stages."""
-    commands = {f"distill@{teacher}": f" distill {teacher} {settings.seeds[0]}" for teacher in settings.train.teachers}
+def _training_commands(settings: ExperimentSettings) -> tuple[str, ...]:
+    """Return the ends of the commands of the trainings that params.yaml asks for."""
+    commands = [f" distill {teacher} {settings.seeds[0]}" for teacher in settings.train.teachers]
     for variant in settings.variants:
-        stage, start, teacher = training_of(settings.train, variant)
+        _, start, teacher = training_of(settings.train, variant)
         option = f" --start {start}" if start else " --distilled" if teacher else ""
-        for seed in settings.seeds:
-            commands[f"{stage}@{run_name(variant, seed)}"] = f" train {variant} {seed}{option}"
-    return commands
+        commands += [f" train {variant} {seed}{option}" for seed in settings.seeds]
+    return tuple(commands)
 
 
 class Lock:
@@ -77,14 +77,15 @@ class Lock:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, path = experiment, experiment.lock
-        commands = _training_commands(experiment.settings)
+        commands, present = _training_commands(experiment.settings), read_yaml(experiment.parameters)
         try:
             stages: dict[str, Any] = (read_yaml(path) or {}).get("stages", {}) if path.is_file() else {}
-            self._planned = _planned(stages)
+            planned = stages.get("plan", {}).get("params", {}).get("params.yaml", {})
+            self.is_planned = bool(planned) and planned == {key: present.get(key) for key in planned}
             self.stages = {
                 name: stage
                 for name, stage in stages.items()
-                if not name.startswith(("train", "distill@")) or str(stage["cmd"]).endswith(commands.get(name, "?"))
+                if not name.startswith(("train", "distill@")) or str(stage["cmd"]).endswith(commands)
             }
             self.outputs = {
                 out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])
@@ -106,44 +107,20 @@ class Lock:
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
         file = self.experiment.folder / path
-        is_plan = path.startswith("metrics/plans/")
-        if is_plan and not self._is_planned(Path(path).parts[2].removesuffix(".json")):
-            return False
-        if is_plan or "src/code/" in path:  # in git, and rebuilt in seconds
+        if path.startswith("metrics/plans/") or "src/code/" in path:  # in git, and rebuilt in seconds
             return not file.exists() or digest == _digest(file)
         if path.startswith("runs/pairs/"):  # what the pair stage would write now
             pairs = pairs_of(self.experiment, file.stem)
             return pairs is not None and digest == _md5(json_text(pairs).encode())
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
-        makers = {name for output, (name, _) in self.outputs.items() if _overlap(path, output)}
+        makers = {
+            name
+            for output, (name, _) in self.outputs.items()
+            if f"{path}/".startswith(f"{output}/") or f"{output}/".startswith(f"{path}/")
+        }
         is_made_here = bool(makers) or not path.startswith("runs/")
         return is_made_here and all(self._inputs_are_unchanged(name) for name in makers)
-
-    def _is_planned(self, plan: str) -> bool:
-        """Return whether a plan, a file or a variant's folder, was written for the present params.yaml."""
-        settings, planned = self.experiment.settings, self._planned
-        if planned is None:
-            return False
-        if plan in settings.variants:
-            return plan in planned.variants and settings.recipe(plan) == planned.recipe(plan)
-        return all(getattr(settings, key) == getattr(planned, key) for key in SHARED)
-
-
-def _planned(stages: dict[str, Any]) -> ExperimentSettings | None:
-    """Return the settings that the plans were written for; None if there are none, or none that are still allowed."""
-    parameters = stages.get("plan", {}).get("params", {}).get("params.yaml")
-    if parameters is None:
-        return None
-    unplanned = {"root": ".", "seeds": [1], "focus": next(iter(parameters["variants"]))}
-    try:
-        return check_parameters(unplanned | parameters, "dvc.lock")
-    except UserError:  # of an earlier version
-        return None
-
-
-def _overlap(path: str, other: str) -> bool:
-    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
 
 
 def _digest(path: Path) -> str:

@@ -104,9 +104,11 @@ class Results:
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
         return f"{self.corpus}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
-    def label(self, variant: str) -> str:
-        """Return the name of a variant in tables, which says if its results are out of date."""
-        return self.settings.label(variant) + (" (out of date)" if variant in self.out_of_date else "")
+    def label(self, system: str) -> str:
+        """Return the name of a system in tables, which says if its results are out of date."""
+        variant = system.removesuffix(RESCORED)
+        chosen = "" if system == variant else ", chosen by the teacher"
+        return self.settings.label(variant) + chosen + (" (out of date)" if variant in self.out_of_date else "")
 
     @property
     def recipe(self) -> tuple[object, ...]:
@@ -223,8 +225,11 @@ class Results:
 
     def by_seed(self, system: str, measure: Measure) -> tuple[float, ...] | None:
         """Return a system's measure with each seed, in the order of params.yaml; None if a seed lacks it."""
-        key = system, measure
-        return tuple(self.values.loc[[key]].to_numpy(float)[0].tolist()) if key in self.values.index else None
+        return self._by_seed.get((system, measure))
+
+    @cached_property
+    def _by_seed(self) -> dict[tuple[str, Measure], tuple[float, ...]]:
+        return dict(zip(self.values.index, map(tuple, self.values.to_numpy(float).tolist()), strict=True))
 
     def estimate(self, system: str | None, measure: Measure) -> Estimate | None:
         """Return the mean over seeds of a system's measure; None if a seed lacks it."""

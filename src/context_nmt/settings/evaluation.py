@@ -52,7 +52,7 @@ class SignificanceSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceClassifierSettings(Checked):
-    """The classifiers of sentence probes, see measures/probes/classifiers.py."""
+    """The classifiers of sentence probes, see measures/sentence_probes.py."""
 
     seeds: tuple[Seed, ...] = (1,)  # one classifier each; accuracies are means over them
     hidden_width: PositiveInteger = 512  # size of the hidden layer
@@ -69,7 +69,7 @@ class SentenceClassifierSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class WordClassifierSettings(Checked):
-    """The classifiers of lexical probes, see measures/probes/words.py."""
+    """The classifiers of lexical probes, see measures/word_probes.py."""
 
     seed: Seed = 1  # of weights, dropout and batches
     hidden_width: PositiveInteger = 512  # size of the hidden layer

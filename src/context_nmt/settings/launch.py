@@ -1,7 +1,7 @@
 """How stages are started, and what each needs of a machine or cluster; results do not depend on it."""
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +34,19 @@ class JobSettings(Checked):
     nodes: PositiveInteger = 1  # for torchrun under srun
     options: str = ""  # more options of sbatch, such as --account nmt --constraint a100
 
-    @property
-    def needs(self) -> "JobSettings":
-        """The same without the command."""
-        return replace(self, command="python")
-
     def __post_init__(self) -> None:
-        named = f"command is {self.command!r}; it must be a command"
-        require(self.command.strip() != "" and "\n" not in self.command, named)
-        try:
-            words = [word.partition("=")[0] for word in shlex.split(self.options)]
-        except ValueError as error:
-            raise ValueError(f"options is {self.options!r}; they must be options of sbatch ({error})") from None
-        kept = sorted(OWN.intersection(words))
+        words = _words("command", self.command, "it must be a command")
+        require(words != [] and "\n" not in self.command, f"command is {self.command!r}; it must be a command")
+        options = _words("options", self.options, "they must be options of sbatch")
+        kept = sorted(OWN.intersection(option.partition("=")[0] for option in options))
         require(not kept, f"options is {self.options!r}; {', '.join(kept)} cannot be set, as jobs depend on each other")
+
+
+def _words(key: str, text: str, expected: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{key} is {text!r}; {expected} ({error})") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,24 +72,17 @@ def with_commands(launch: Any) -> Any:
     return {key: {"command": value} if isinstance(value, str) else value for key, value in launch.items()}
 
 
-def launch_values(parameters: Path, project: Path) -> dict[str, Any]:
-    """Return the unchecked values under `launch` in params.yaml, overridden by launch.yaml in the project's folder."""
-    values: dict[str, Any] = {}
-    for path in (parameters, project / CLUSTER):
-        read = read_yaml(path) if path.is_file() else {}  # a stage reports a missing params.yaml itself
-        launch = with_commands(read.get("launch")) if isinstance(read, dict) else {}
-        for key, own in launch.items() if isinstance(launch, dict) else ():  # the plan stage says what is wrong
-            both = isinstance(own, dict) and isinstance(values.get(key), dict)
-            values[key] = values[key] | own if both else own
-    return values
-
-
 def read_launch(parameters: Path, project: Path) -> LaunchSettings:
-    """Read and check `launch` in params.yaml, and launch.yaml; raise UserError for wrong keys of either."""
-    cluster = project / CLUSTER
-    if cluster.is_file():
-        values = read_yaml(cluster)
-        if not isinstance(values, dict) or set(values) != {"launch"}:
-            raise UserError(f"{cluster}: must have the key launch and no other")
-        check(LaunchSettings, with_commands(values["launch"]), where=str(cluster), key="launch")
-    return check(LaunchSettings, launch_values(parameters, project), where=str(parameters), key="launch")
+    """Read `launch` of params.yaml, which may be missing, and of launch.yaml, which overrides it; raise UserError."""
+    launch: dict[str, Any] = {}
+    for path in (parameters, project / CLUSTER):
+        values = read_yaml(path) if path.is_file() else {"launch": {}}
+        if path.name == CLUSTER and (not isinstance(values, dict) or set(values) != {"launch"}):
+            raise UserError(f"{path}: must have the key launch and no other")
+        # A list has no keys; the plan stage refuses it.
+        own = with_commands(values.get("launch") or {} if isinstance(values, dict) else {})
+        check(LaunchSettings, own, where=str(path), key="launch")
+        for key, value in own.items():
+            both = isinstance(value, dict) and isinstance(launch.get(key), dict)
+            launch[key] = launch[key] | value if both else value
+    return check(LaunchSettings, launch, where=str(parameters), key="launch")

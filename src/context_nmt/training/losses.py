@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
+from context_nmt.training.batches import Batch
 
 CHUNK = 512  # tokens whose logits exist at a time, in the cache of a CPU
 CHUNK_OF_GPU = 4096  # fewer kernels to start
@@ -46,19 +47,18 @@ class Objective(nn.Module):
         self.model.decoder.compile(dynamic=True)
         self.of_chunk = torch.compile(loss_of_chunk, dynamic=True)
 
-    def forward(
-        self,
-        source: Tensor,
-        target_inputs: Tensor,
-        targets: Tensor,
-        predicted: Tensor,
-        previous: Tensor | None = None,
-    ) -> Loss:
-        """The tensors of a `Batch` -> its loss; a GPU does not make the program wait."""
-        with torch.autocast(source.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
-            states, further = self.model.predict(source, target_inputs, previous)
-            weight = self.model.output.weight
-            loss = cross_entropy(states, weight, targets, predicted, smoothing=self.smoothing, of_chunk=self.of_chunk)
+    def forward(self, batch: Batch) -> Loss:
+        """Return the loss of a batch; a GPU does not make the program wait."""
+        with torch.autocast(batch.source.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
+            states, further = self.model.predict(batch.source, batch.target_inputs, batch.previous)
+            loss = cross_entropy(
+                states,
+                self.model.output.weight,
+                batch.targets,
+                batch.predicted,
+                smoothing=self.smoothing,
+                of_chunk=self.of_chunk,
+            )
         for more in (further, *(module.auxiliary_loss for module in self.with_loss)):
             loss = loss if more is None else replace(loss, smoothed=loss.smoothed + more)
         return loss

@@ -45,7 +45,7 @@ class Updater:
     def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
         self.plan, self.model, self.seed = plan, model, seed
         self.processes = processes or Processes()
-        self.device = next(model.parameters()).device
+        self.device = model.device
         self.objective = Objective(model, plan)
         self.objective.precision = resolved(plan.training.precision, self.device)
         self.numbers = [buffer for name, buffer in model.named_buffers() if name.rpartition(".")[2] == "update"]
@@ -75,7 +75,7 @@ class Updater:
                 if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
                 else nullcontext()
             ):
-                loss = _loss(self.shared, batch)
+                loss: Loss = self.shared(batch)
                 (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
             losses = losses + loss.sums()
         if self.plan.training.clip_norm:
@@ -92,7 +92,7 @@ class Updater:
         self.model.eval()
         totals = self.no_totals()
         for batch in batches:
-            totals += Totals(_loss(self.objective, batch).sums(), batch.tokens)
+            totals += Totals(self.objective(batch).sums(), batch.tokens)
         (tokens,) = self.processes.sum([totals.tokens])
         return Totals(self.processes.sum_on_device(totals.losses), int(tokens))
 
@@ -118,10 +118,6 @@ class Updater:
         for name, parameter in self.model.named_parameters():
             keys = ("step", "exp_avg", "exp_avg_sq")
             self.optimizer.state[parameter] = {key: moments[f"{name}/{key}"].to(parameter.device) for key in keys}
-
-
-def _loss(objective: nn.Module, batch: Batch) -> Loss:
-    return objective(batch.source, batch.target_inputs, batch.targets, batch.predicted, batch.previous)
 
 
 def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, maximum_updates: int) -> float:

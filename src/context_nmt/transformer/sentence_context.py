@@ -5,28 +5,21 @@ unit of the text: not padding, BEGIN, END or the unknown unit. A missing previou
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from torch import Tensor
 
 from context_nmt.transformer.attention import State
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceStates:
-    """Source sentences, encoded without any context."""
+class PreviousSentences(TypedDict, total=False):
+    """Source sentences, encoded without any context, and after a decoder also their translations, as it read them."""
 
-    states: Tensor  # […, S, D] before the encoder's output slot
-    words: Tensor  # bool […, S]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TargetStates:
-    """Their translations, as the decoder read them."""
-
-    inputs: Tensor  # ids […, T], BEGIN first
-    words: Tensor  # bool […, T] of the inputs
-    states: Tensor  # […, T, D] before the decoder's output slot
+    source: Tensor  # […, S, D] before the encoder's output slot
+    source_words: Tensor  # bool […, S]
+    inputs: Tensor  # target ids […, T], BEGIN first
+    target_words: Tensor  # bool […, T] of the inputs
+    target: Tensor  # […, T, D] before the decoder's output slot
     crossed: Tensor  # […, T, D] output of the last layer's cross-attention
 
 
@@ -34,8 +27,7 @@ class TargetStates:
 class SentenceContext:
     """The previous sentences of each of B sentences, and the states of the current one."""
 
-    source: SourceStates
-    target: TargetStates | None = None  # None after the encoder, where no target is known
+    before: PreviousSentences
     own_crossed: Tensor | None = None  # [B, T, D] after the decoder: output of the last layer's cross-attention
     state: State | None = None  # in decoding a dict with a row per sentence, which the mechanism owns
 

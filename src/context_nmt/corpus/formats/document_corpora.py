@@ -111,14 +111,14 @@ class Talk(NamedTuple):
 def unpack_iwslt(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
     """Append the talks of an archive to `SPLIT.LANGUAGE` and `SPLIT.documents`, as `members` of the file says.
 
-    Talks that cannot be read or differ between the languages are skipped. Raise KeyError for a file that the archive
-    lacks, and UserError for text outside of a talk and for too many bad talks.
+    Talks that cannot be read or differ between the languages are skipped. Raise UserError for a file that the archive
+    lacks, text outside of a talk, and too many bad talks.
     """
     members = _tar_members(paths[file.name], lambda name: name if name in file.members else None)
     splits: dict[str, dict[str, list[Talk]]] = defaultdict(lambda: defaultdict(list))
     for name, output in sorted(file.members.items()):
         if name not in members:
-            raise KeyError(f"{name!r} is not a plain file of the archive")
+            raise UserError(f"{name!r} is not a plain file of the archive")
         split, _, language = output.partition(".")
         splits[split][language] += _talks(name, members[name])
     for split, languages in splits.items():

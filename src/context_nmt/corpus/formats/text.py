@@ -38,7 +38,7 @@ def unpack_text(paths: dict[str, Path], folder: Path, file: DownloadFile, _: Cor
     """Append a text to the file `to` of a folder, or members of an archive to the files named in `members`.
 
     Return what was appended to each file, in this order. Lines with another number of fields are skipped. Raise
-    KeyError for a member that is missing or no regular file, UserError for too many bad lines, and the errors of gzip,
+    UserError for a member that is missing or no regular file and for too many bad lines, and the errors of gzip,
     tarfile and zipfile.
     """
     path = paths[file.name]
@@ -54,16 +54,16 @@ def unpack_text(paths: dict[str, Path], folder: Path, file: DownloadFile, _: Cor
 
 
 def _plain_file(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[bytes]:
-    """Open a member; raise KeyError for one that is missing, or is a link, which could lead anywhere."""
+    """Open a member; raise UserError for one that is missing, or is a link, which could lead anywhere."""
     content = None
     if name not in (archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()):
-        raise KeyError(f"{name!r} is not in the archive")
+        raise UserError(f"{name!r} is not in the archive")
     if isinstance(archive, tarfile.TarFile):
         content = archive.extractfile(name) if archive.getmember(name).isreg() else None
     elif not stat.S_ISLNK(archive.getinfo(name).external_attr >> 16):
         content = archive.open(name)
     if content is None:
-        raise KeyError(f"{name!r} is not a plain file of the archive")
+        raise UserError(f"{name!r} is not a plain file of the archive")
     return content
 
 
@@ -98,12 +98,12 @@ def _fields(line: bytes, layout: str, count: int) -> list[bytes]:
 def unpack_opus_moses(paths: dict[str, Path], folder: Path, file: DownloadFile, entry: CorpusEntry) -> None:
     """Write train and the splits of `held_out_documents` with their documents, which are drawn at random.
 
-    Raise KeyError for an archive that lacks a file, and UserError for too few episodes and texts of another length.
+    Raise UserError for an archive without .ids, too few episodes and texts of another length, and zipfile's errors.
     """
     with zipfile.ZipFile(paths[file.name]) as archive:
         names = [name.removesuffix(".ids") for name in archive.namelist() if name.endswith(".ids")]
         if len(names) != 1:
-            raise KeyError(f"the archive has {len(names)} files .ids; it must have one")
+            raise UserError(f"the archive has {len(names)} files .ids; it must have one")
         with archive.open(f"{names[0]}.ids") as ids:
             episodes, total = _episodes(ids, f"{names[0]}.ids")
         drawn = _draw(episodes, entry)

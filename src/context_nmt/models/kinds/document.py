@@ -1,8 +1,7 @@
 """The translation model with mechanisms after its encoder, its decoder or both, which look at previous sentences."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -12,32 +11,18 @@ from context_nmt.models.kinds.autoregressive import DecodingState, TranslationMo
 from context_nmt.models.model import Model, Predictions
 from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Memory
-from context_nmt.transformer.sentence_context import OutputContext, SentenceContext, SourceStates, TargetStates
+from context_nmt.transformer.sentence_context import OutputContext, PreviousSentences, SentenceContext
 
-States = TypeVar("States", SourceStates, TargetStates)
-
-
-@dataclass(frozen=True)
-class KnownSentences:
-    """N previous sentences, as later ones see them; `target` is None until it is known."""
-
-    source: SourceStates
-    target: TargetStates | None = None
-
-    def before(self, previous: Tensor) -> SentenceContext:
-        """Return the context of B sentences; `previous` [B, K] has rows of these N, oldest first, and -1 for none."""
-
-        def context(states: States) -> States:
-            gathered = merged([states], lambda tensors: tensors[0][previous.clamp(min=0)])
-            return replace(gathered, words=gathered.words & (previous >= 0)[..., None])
-
-        return SentenceContext(source=context(self.source), target=self.target and context(self.target))
+KnownSentences = dict[str, Tensor]  # PreviousSentences, of N or of one; without the target until it is known
 
 
-def merged(parts: Sequence[States], merge: Callable[[list[Tensor]], Tensor]) -> States:
-    """Merge states field by field."""
-    names = [field.name for field in fields(parts[0])]
-    return replace(parts[0], **{name: merge([getattr(states, name) for states in parts]) for name in names})
+def context_of(known: KnownSentences, previous: Tensor) -> SentenceContext:
+    """Return the context of B sentences; `previous` [B, K] has rows of the N known ones, oldest first, -1 for none."""
+    before = {name: tensor[previous.clamp(min=0)] for name, tensor in known.items()}
+    for name in ("source_words", "target_words"):
+        if name in before:
+            before[name] = before[name] & (previous >= 0)[..., None]
+    return SentenceContext(before=cast(PreviousSentences, before))
 
 
 def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
@@ -69,13 +54,13 @@ class DocumentModel(TranslationModel):
         if previous is None:
             previous = torch.full((len(source), self.sentences), -1, device=source.device)
         alone = self.encode_alone(source)
-        memory = self.with_context(alone, KnownSentences(source_states(source, alone)).before(previous))
-        known = self.remembered(source, alone, memory, target_inputs)
-        assert known.target is not None
+        known = self.known_sources(source, alone)
+        memory = self.with_context(alone, context_of(known, previous))
+        known |= self.known_targets(target_inputs, memory)
         if self.decoder_output is None:
-            return known.target.states
-        context = replace(known.before(previous), own_crossed=known.target.crossed)
-        return self.decoder_output(known.target.states, context)
+            return known["target"]
+        context = replace(context_of(known, previous), own_crossed=known["crossed"])
+        return self.decoder_output(known["target"], context)
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
         """Predict each next unit, with previous sentences."""
@@ -95,20 +80,23 @@ class DocumentModel(TranslationModel):
             return alone
         return replace(alone, states=(*alone.states[:-1], self.encoder_output(alone.states[-1], context)))
 
-    def remembered(self, source: Tensor, alone: Memory, memory: Memory, target_inputs: Tensor) -> KnownSentences:
-        """Return these sentences with their targets, as later ones see them."""
-        states, crossed = self.decoded(target_inputs, memory)
-        target = TargetStates(inputs=target_inputs, words=words_of(target_inputs), states=states, crossed=crossed)
-        return KnownSentences(source_states(source, alone), target)
+    def known_sources(self, source: Tensor, alone: Memory) -> KnownSentences:
+        """Source ids [N, S] and their encoding -> the sources as later sentences see them."""
+        return {"source": alone.states[-1], "source_words": words_of(source)}
+
+    def known_targets(self, inputs: Tensor, memory: Memory) -> KnownSentences:
+        """Target ids [N, T] and the memory that the decoder sees -> the targets as later sentences see them."""
+        states, crossed = self.decoded(inputs, memory)
+        return {"inputs": inputs, "target_words": words_of(inputs), "target": states, "crossed": crossed}
 
     def nothing_before(self, count: int) -> SentenceContext:
         """Return the context of `count` sentences without previous ones."""
         weight = self.output.weight
         ids = torch.full((1, 1), PADDING, device=weight.device)
         words, states = ids != PADDING, weight.new_zeros(1, 1, weight.size(1))
-        target = TargetStates(inputs=ids, words=words, states=states, crossed=states)
-        nothing = KnownSentences(SourceStates(states=states, words=words), target)
-        return nothing.before(ids.new_full((count, self.sentences), -1))
+        nothing = {"source": states, "source_words": words}
+        nothing |= {"inputs": ids, "target_words": words, "target": states, "crossed": states}
+        return context_of(nothing, ids.new_full((count, self.sentences), -1))
 
     def start(self, memory: Memory, context: SentenceContext | None = None) -> DecodingState:
         """Return the decoding state before the first step; see TranslationModel."""
@@ -126,11 +114,6 @@ class DocumentModel(TranslationModel):
         states, crossed = (tensor.reshape(rows, -1, tensor.size(-1)) for tensor in decoded)
         context = replace(state["sentences"]["context"], own_crossed=crossed)
         return self.output(self.decoder_output(states, context).flatten(0, 1)), state
-
-
-def source_states(source: Tensor, alone: Memory) -> SourceStates:
-    """Source ids [N, S] and their encoding -> the states that later sentences see."""
-    return SourceStates(states=alone.states[-1], words=words_of(source))
 
 
 def words_of(ids: Tensor) -> Tensor:

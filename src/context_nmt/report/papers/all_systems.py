@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
-from context_nmt.measures.rows import Measure
+from context_nmt.measures.rows import BOUND, Measure
+from context_nmt.report.formats import paragraphs, render
 from context_nmt.report.papers.published import Paper
 from context_nmt.report.papers.verdicts import is_answer, unmarked
 from context_nmt.report.tables import (
@@ -28,21 +30,7 @@ from context_nmt.results.table import Estimate, Results, with_most_seeds
 from context_nmt.settings.parameters import training_of
 
 ERROR = 0.1  # of the costs that are given
-NOTES = (
-    "Each system is from the experiment with the most seeds among those with this corpus, text, units and recipe.",
-    "Costs are those of the whole training, relative to the plain system at the end of the chain of baselines: FLOPs,"
-    " seconds and target tokens. They include the runs that a system continues, but not its teacher's. Tokens,"
-    " without padding, come from the epochs in learning curves: they are exact within a few percent, and missing where"
-    " an error of more than a tenth is possible. Seconds are tokens divided by the relative speed of training."
-    " {speeds}",
-    "± is the sample standard deviation over seeds. Gains are relative to the system's baseline with the same seeds;"
-    " the baseline's own row may be of another experiment. † p < 0.05, ‡ p < 0.01: among many systems, some reach this"
-    " by chance. An interval needs several seeds.",
-    "The cost of a point of gain on {test} is the percentage of FLOPs and seconds that a system takes beyond its"
-    " baseline, divided by the gain. It is given only for gains whose interval over seeds is above 0, and"
-    " for which nothing is known to be wrong.",
-    "{metric}: {signatures}",
-)
+BEST = "(oracle without context: majority choice)"
 
 
 @dataclass(frozen=True)
@@ -161,45 +149,57 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
     return sorted(with_most_seeds(systems, key=lambda system: system.variant), key=place)
 
 
-def all_systems_grid(systems: Sequence[System], first: Results) -> Grid | None:
-    """Build the table of all systems with the recipe of the first experiment; None if none has run."""
+def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence[Measure] = ()) -> Grid | None:
+    """Build the table of systems with the recipe of an experiment, in the tested metric on held-out text.
+
+    `accuracies` on contrastive sets have columns, too. None if no system has run.
+    """
     corpus, metric = first.settings.corpus, first.settings.significance.metric
     measures = [Measure(test, metric) for test in corpus.held_out]
     measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
     if not measures:
         return None
-    groups: dict[str, tuple[str, ...]] = {"": ("paper", "seeds")}
-    groups |= {f"{measure.test_set}, {metric}": ("score", "gain", "95% interval") for measure in measures}
-    groups |= {"Model": ("parameters",), "Training costs": ("FLOPs", "seconds", "tokens")}
-    groups |= {"Cost of a point of gain": ("FLOPs", "seconds")}
-    rows = [
-        GridRow(
-            f"{number}. {system.results.label(system.variant)}",
-            system.variant,
-            tuple(BLANK if cell == NOTHING else cell for cell in _cells(system, measures)),
-        )
-        for number, system in enumerate(systems, start=1)
-    ]
+    headings = [Heading("", title) for title in ("baseline", "paper", "seeds")]
+    scores = product(measures, ("score", "gain", "95% interval"))
+    headings += [Heading(f"{measure.test_set}, {metric}", title) for measure, title in scores]
+    headings += [Heading(measure.test_set, measure.tag) for measure in accuracies]
+    headings += [Heading("Model", "parameters")]
+    headings += [Heading("Training costs", title) for title in ("FLOPs", "seconds", "tokens")]
+    headings += [Heading("Cost of a point of gain", title) for title in ("FLOPs", "seconds")]
+    rows = []
+    for number, system in enumerate(systems, start=1):
+        cells = (BLANK if cell == NOTHING else cell for cell in _cells(system, measures, accuracies))
+        rows.append(GridRow(f"{number}. {system.results.label(system.variant)}", system.variant, tuple(cells)))
+    bounds = {measure.test_set: first.reference_value(BOUND, measure) for measure in measures}
+    if any(bounds.values()):
+        places = {f"{test_set}, {metric}": value_cell(bound, "{:.2f}") for test_set, bound in bounds.items() if bound}
+        cells = (places.get(one.group, BLANK) if one.title == "score" else BLANK for one in headings)
+        rows.append(GridRow(BEST, None, tuple(cells)))
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
-    test = measures[0].test_set
-    fields = {"speeds": first.speeds.note(), "test": test, "metric": metric, "signatures": "; ".join(signatures)}
+    values: dict[str, Any] = {"systems": systems, "first": first, "measure": measures[0], "accuracies": accuracies}
     return Grid(
         name="all-systems",
         title=f"All systems, {corpus.name} {corpus.direction}",
-        headings=tuple(Heading(group, title) for group, titles in groups.items() for title in titles),
+        headings=tuple(headings),
         rows=tuple(rows),
-        notes=tuple(note.format(**fields) for note in NOTES),
+        notes=tuple(paragraphs(render("all_systems.j2", **values, signatures=signatures))),
     )
 
 
-def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
-    plain, baseline = system.plain, system.baseline
+def _cells(system: System, measures: Sequence[Measure], accuracies: Sequence[Measure]) -> Iterator[Cell]:
+    plain, baseline, results = system.plain, system.baseline, system.results
+    yield Cell(results.settings.label(baseline.variant)) if baseline else NOTHING
     yield Cell(system.paper or DASH)
-    yield value_cell(len(system.results.settings.seeds), "{}")
+    yield value_cell(len(results.settings.seeds), "{}")
     for measure in measures:
-        estimate = unmarked(system.results, system.variant, measure)
+        estimate = unmarked(results, system.variant, measure)
         yield estimate_cell(estimate, with_gain=False)
         yield from gain_cells(estimate and estimate.gain)
+    for measure in accuracies:
+        yield estimate_cell(system.estimate(measure), 1, with_gain=False)
+    if system.variant in results.out_of_date:
+        yield from [NOTHING] * 6
+        return
     yield value_cell(system.model["parameters"], "{:,}")
     for name in ("flops", "seconds", "tokens"):
         own, reference = getattr(system, name), getattr(plain, name)
@@ -207,7 +207,7 @@ def _cells(system: System, measures: Sequence[Measure]) -> Iterator[Cell]:
     estimate = system.estimate(measures[0])
     gain = estimate and estimate.gain
     is_gain = gain is not None and gain.interval is not None and gain.interval[0] > 0
-    if gain is None or baseline is None or not is_gain or not is_answer(system.results, system.variant, measures[0]):
+    if gain is None or baseline is None or not is_gain or not is_answer(results, system.variant, measures[0]):
         yield from (NOTHING, NOTHING)
         return
     for cost, reference_cost in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):

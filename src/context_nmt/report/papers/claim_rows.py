@@ -12,16 +12,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from context_nmt.files import replacing, write_json
 from context_nmt.report.papers.all_systems import System
 from context_nmt.report.papers.outcomes import Outcome, outcomes_of
-from context_nmt.report.papers.published import ALIKE, Paper, published_gains
+from context_nmt.report.papers.published import ALIKE, Claim, Paper, published_gains
 from context_nmt.report.papers.verdicts import (
+    NOT_TESTABLE,
     OPEN,
     SEEDS,
     WORDS,
     Confound,
-    Verdict,
+    Obstacle,
+    adjusted_p_values,
     confound_of,
     fault_of,
-    verdicts_of,
+    obstacle_of,
+    verdict_of,
 )
 from context_nmt.report.tables import DASH, TIMES
 from context_nmt.results.metrics import interval_text, p_text, signed
@@ -196,12 +199,10 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
     folder, rows = experiments[0].folder, []
     for name, paper in papers.items():
         found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
-        judges = [next((one for one in outcomes if one.judges), None) for outcomes in found]
-        verdicts = verdicts_of(paper.claims, judges, shares_variance=paper.shares_variance)
-        for verdict, outcomes in zip(verdicts, found, strict=True):
-            if outcomes or not folder or verdict.claim.experiment == folder:
-                others = [one for one in outcomes if not (one.judges or one.claim.is_cost)]  # a cost is the same in all
-                rows.append(_row(name, paper, verdict, others))
+        adjusted = adjusted_p_values([next((one for one in outcomes if one.judges), None) for outcomes in found])
+        for claim, outcomes, adjusted_p in zip(paper.claims, found, adjusted, strict=True):
+            if outcomes or not folder or claim.experiment == folder:
+                rows.append(_row(name, paper, claim, outcomes, adjusted_p))
     return rows
 
 
@@ -224,28 +225,32 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
     return [f"{counts[word]} {word}" for word in WORDS if counts[word]]
 
 
-def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -> ClaimRow:
-    claim, outcome = verdict.claim, verdict.outcome
+def _row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adjusted_p: float | None) -> ClaimRow:
+    here = next((one for one in outcomes if one.judges), None)
+    obstacle = obstacle_of(claim, here)
+    others = [one for one in outcomes if one is not here and not claim.is_cost]  # a cost is the same in all
     published, published_decimals = published_gains(paper, claim)
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
-    empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom"))
+    empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom", "p"))
     values = empty | {"others": [], "seeds": [], "decimals": 2}
-    if outcome:
+    verdict = OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE
+    if here:
         values |= {
-            "corpus": outcome.results.corpus,
-            "system": outcome.side.variant,
-            "others": list(dict.fromkeys(other.variant for other in outcome.others)),
-            "measure": outcome.side.name,
-            "test_set": outcome.side.measures[0].test_set,
-            "decimals": outcome.decimals,
+            "corpus": here.results.corpus,
+            "system": here.side.variant,
+            "others": list(dict.fromkeys(other.variant for other in here.others)),
+            "measure": here.side.name,
+            "test_set": here.side.measures[0].test_set,
+            "decimals": here.decimals,
         }
-    if outcome and not outcome.is_out_of_date:
-        seeds = [] if claim.is_cost else list(outcome.results.settings.seeds)
-        values |= {"seeds": seeds, "numbers": outcome.numbers(), "difference": outcome.gain}
-        values |= dict(zip(("low", "high"), verdict.interval, strict=True)) if verdict.interval else {}
-    if verdict.samples:
-        first = verdict.samples[0]
+    if here and not here.is_out_of_date:
+        low, high = (here.interval if adjusted_p is None else here.samples[0].interval()) or (None, None)
+        seeds = [] if claim.is_cost else list(here.results.settings.seeds)
+        values |= {"seeds": seeds, "numbers": here.numbers(), "difference": here.gain, "low": low, "high": high}
+    if here and adjusted_p is not None:
+        verdict, first = verdict_of(here, adjusted_p), here.samples[0]
         values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
+        values["p"] = min(here.p_values)
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
         paper=paper.name,
@@ -258,12 +263,11 @@ def _row(name: str, paper: Paper, verdict: Verdict, others: Sequence[Outcome]) -
         published_decimals=published_decimals,
         experiment=claim.experiment,
         is_bleu=claim.is_bleu,
-        p=verdict.p,
-        adjusted_p=verdict.adjusted_p,
-        verdict=verdict.word,
-        kind=verdict.obstacle.kind if verdict.obstacle else "",
-        reason=verdict.obstacle.says if verdict.obstacle else "",
-        caveat="; ".join(_caveats(verdict, others)),
+        adjusted_p=adjusted_p,
+        verdict=verdict,
+        kind=obstacle.kind if obstacle else "",
+        reason=obstacle.says if obstacle else "",
+        caveat="; ".join(_caveats(here, obstacle, others if verdict != OPEN else ())),
         command=claim.command,
         elsewhere=[_elsewhere(other) for other in others],
         **values,
@@ -294,15 +298,14 @@ def _doubts(outcome: Outcome) -> Iterator[str]:
     yield from _processors(outcome)
 
 
-def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what stands in the way of a verdict, other causes of a difference, and which text disagrees."""
-    outcome, obstacle = verdict.outcome, verdict.obstacle
+def _caveats(outcome: Outcome | None, obstacle: Obstacle | Confound | None, others: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what stands in the way of a verdict, other causes of a difference, and which of the others disagree."""
     if obstacle:
         yield obstacle.short
     if outcome is None:
         return
-    if verdict.claim.is_cost:
-        yield from filter(None, ("one machine", verdict.claim.note))
+    if outcome.claim.is_cost:
+        yield from filter(None, ("one machine", outcome.claim.note))
         return
     if obstacle and obstacle.kind != "old" and outcome.is_out_of_date:
         yield "out of date"
@@ -311,8 +314,8 @@ def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
     yield from _processors(outcome)
     if obstacle and obstacle.kind != "seeds":
         return
-    if verdict.claim.note:
-        yield verdict.claim.note
+    if outcome.claim.note:
+        yield outcome.claim.note
     own, reference = (
         System(side.variant, outcome.results).epochs for side in (outcome.side, outcome.other or outcome.side)
     )
@@ -323,7 +326,7 @@ def _caveats(verdict: Verdict, others: Sequence[Outcome]) -> Iterator[str]:
     for elsewhere in others:
         interval = elsewhere.interval
         differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
-        if verdict.word != OPEN and differs and not any(_doubts(elsewhere)):
+        if differs and not any(_doubts(elsewhere)):
             yield f"not on {elsewhere.results.settings.corpus.name}"
 
 

@@ -31,21 +31,17 @@ REPLICA = (
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The numbers of an experiment for a table: each column is a published one, a reproduced one, or both.
-
-    A reproduced column is a measure; that of a cost has no test set.
-    """
+    """The numbers of an experiment for a table: its measures, each with the published column of the same, if any."""
 
     table: PaperTable
     results: Results
-    columns: tuple[tuple[PaperColumn | None, Measure | None], ...]
+    columns: dict[Measure, PaperColumn | None]  # the measure of a cost has no test set
     is_replica: bool  # the experiment has other test sets than the paper
 
     @property
     def measures(self) -> list[Measure]:
         """The measures of its columns; those of replicas are not on the validation set if there is another set."""
-        measures = list(dict.fromkeys(measure for _, measure in self.columns if measure))
-        validation = self.results.settings.corpus.validation
+        measures, validation = list(self.columns), self.results.settings.corpus.validation
         if self.is_replica and any(measure.test_set not in ("", validation) for measure in measures):
             return [measure for measure in measures if measure.test_set != validation]
         return measures
@@ -58,18 +54,6 @@ class Reproduction:
         if metrics & set(COSTS) - {ITERATIONS} or not any(map(is_score, metrics)):
             return measures
         return [*measures, Measure("", "parameters"), Measure("", "training_speed")]
-
-    def label(self, row: PaperRow) -> str:
-        """Return the row's label, with the settings in which the experiment's system differs from the paper's."""
-        model = self.results.models.get(row.variant or "", {"slots": {}})
-        fillings = [filling for layers in model["slots"].values() for filling in layers]
-        used = {name: {filling[name] for filling in fillings if name in filling} for name in row.settings}
-        differing = [
-            f"{name} {', '.join(map(str, sorted(values, key=str)))}"
-            for name, values in used.items()
-            if values not in (set(), {row.settings[name]})
-        ]
-        return f"{row.label} (here: {'; '.join(differing)})" if differing else row.label
 
     def baseline(self, row: PaperRow) -> str | None:
         """Return the baseline that the row's system has in the experiment, if the paper compares it with one."""
@@ -125,27 +109,23 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
     rows = table.compared or table.rows
     if not any(row.variant in results.models or row.experiment == results.folder for row in rows):
         return None
-    found = [_measure(table, column, results) for column in table.columns]
-    # two columns may have the same measure: it belongs to the last of them
-    columns: list[tuple[PaperColumn | None, Measure | None]] = [
-        (column, measure if measure not in found[index + 1 :] else None)
-        for index, (column, measure) in enumerate(zip(table.columns, found, strict=True))
-    ]
-    is_replica = table.has_scores and not any(measure and measure.test_set for measure in found)
+    columns: dict[Measure, PaperColumn | None] = {
+        column.measure: column for column in table.columns if _has(results, table, column)
+    }
+    is_replica = table.has_scores and not any(measure.test_set for measure in columns)
     measures = _replica_measures(table, results) if is_replica else []
     if is_replica and not measures:
         return None
-    return Reproduction(table, results, (*columns, *((None, measure) for measure in measures)), is_replica)
+    return Reproduction(table, results, columns | dict.fromkeys(measures), is_replica)
 
 
-def _measure(table: PaperTable, column: PaperColumn, results: Results) -> Measure | None:
-    matches = column.is_of(results.settings.corpus)
+def _has(results: Results, table: PaperTable, column: PaperColumn) -> bool:
+    """Return whether an experiment has the numbers of a column."""
+    matches, measure = column.is_of(results.settings.corpus), column.measure
     if column.metric in COSTS:  # if no column of this cost is for the experiment's languages, that of others is as good
         languages = [other.languages for other in table.columns if other.metric == column.metric]
-        return Measure("", column.metric) if matches or results.settings.corpus.direction not in languages else None
-    measure = column.on(str(column.test_set))
-    is_measured = measure in results.measures or (TEXT, measure) in results.reference_values
-    return measure if matches and is_measured else None
+        return matches or results.settings.corpus.direction not in languages
+    return matches and (measure in results.measures or (TEXT, measure) in results.reference_values)
 
 
 def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
@@ -154,8 +134,7 @@ def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
     own = dict.fromkeys(MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
     specs = table.replica or tuple(own) or (MeasureSpec(metric=results.settings.significance.metric),)
     by_set = [
-        [measure for spec in specs for measure in spec.on(name, 0) if measure in results.measures]
-        for name in results.sets
+        [measure for spec in specs for measure in spec.on(name) if measure in results.measures] for name in results.sets
     ]
     found = list(filter(None, by_set))
     return [measure for measures in (found[-1:] if table.across else found) for measure in measures]  # curves: one set
@@ -222,8 +201,7 @@ class Comparison:
     def _row(self, row: PaperRow) -> GridRow:
         cells = [_published_cell(self.table, row, column) for column in self._published]
         cells += [self._reproduced_cell(row, reproduction, measure) for reproduction, measure in self._reproduced]
-        labels = dict.fromkeys(reproduction.label(row) for reproduction in self.reproductions)
-        return GridRow("; ".join(labels) or row.label, row.variant, tuple(cells))
+        return GridRow(row.label, row.variant, tuple(cells))
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
         """Return an experiment's number, naming its baseline if that is not the paper's; a dash if it has not run."""

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
+from operator import sub
 from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
-from context_nmt.report.papers.published import COSTS, Claim, MeasureSpec, Paper, PaperColumn, PaperTable, difference
-from context_nmt.report.papers.seed_tests import Sample, p_values
+from context_nmt.report.papers.published import COSTS, Claim, MeasureSpec, Paper, PaperColumn, difference
+from context_nmt.report.papers.seed_tests import Prior, Sample, p_values, prior_of
 from context_nmt.results.metrics import name_of, signed
 from context_nmt.results.table import Results, with_most_seeds
 
@@ -71,6 +72,7 @@ class Outcome:
     missing: tuple[str, ...]  # other variants of the claim without numbers here
     decimals: int
     is_own_text: bool  # test set and languages are those of the claim's table
+    shares_variance: bool  # an experiment's systems say what the variance of a difference is likely to be
 
     @property
     def other(self) -> ComparedSystem | None:
@@ -127,7 +129,34 @@ class Outcome:
             return (tuple(round(value - reference, 4) for value in self.side.by_seed),)
         pairs = [(self.side, other) for other in self.others]
         pairs += combinations(self.others, 2) if self.claim.direction == "equal" else []
-        return tuple(_differences(self.claim, *pair) for pair in pairs)
+        return tuple(
+            tuple(difference(self.claim, *values) for values in zip(one.by_seed, other.by_seed, strict=True))
+            for one, other in pairs
+        )
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """The same, with what is known of their variance."""
+        return tuple(Sample(differences, self._prior) for differences in self.all_differences)
+
+    @cached_property
+    def _prior(self) -> Prior | None:
+        """What an experiment's systems say of the variance of a difference: all pairs that are trained alike."""
+        results, measures, train = self.results, self.side.measures, self.results.settings.train
+        is_of_one_measure = bool(self.others) and all(one.measures == measures for one in self.others)
+        if not self.shares_variance or self.side.over_baseline or not is_of_one_measure:
+            return None
+        groups = (train.bitext, train.distilled, train.document, train.continued)
+        group = next((group for group in groups if {*self.systems} <= {*group}), ())
+        found = [[results.by_seed(name, measure) for measure in measures] for name in group if name in results.models]
+        values = [[fmean(seed) for seed in zip(*numbers, strict=True)] for numbers in found if all(numbers)]
+        samples = [Sample(tuple(map(sub, one, other))) for one, other in combinations(values, 2)]
+        return prior_of([sample.variance for sample in samples], len(self.differences) - 1)
+
+    @cached_property
+    def p_values(self) -> tuple[float, float]:
+        """The p-values for the claim, against the hardest of the others, and against it."""
+        return p_values(self.claim.direction, self.claim.alike or 0.0, self.samples)
 
     @property
     def gain(self) -> float:
@@ -172,8 +201,7 @@ def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> l
     Among experiments with one recipe, that which judges it counts, unless it is out of date; else the first with the
     most seeds, then the one with most other systems.
     """
-    table, columns = paper.table_of(claim), paper.columns_of(claim)
-    outcomes = [outcome for results in experiments if (outcome := _outcome(claim, table, columns, results))]
+    outcomes = [_hardest_first(found) for results in experiments if (found := _outcome(paper, claim, results))]
     outcomes.sort(key=lambda outcome: -len(outcome.others))
     judges = [outcome for outcome in outcomes if outcome.judges]
     recipes = [outcome.results.recipe for outcome in judges if not outcome.is_out_of_date]
@@ -182,10 +210,21 @@ def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> l
     return [*judges, *sorted(best, key=lambda outcome: not outcome.is_own_text)]
 
 
-def _outcome(
-    claim: Claim, table: PaperTable | None, columns: Sequence[PaperColumn], results: Results
-) -> Outcome | None:
-    corpus, own_sets = results.settings.corpus, _sets_of(columns, results)
+def _hardest_first(outcome: Outcome) -> Outcome:
+    """Return an outcome whose others are in order: by the p for the claim against each, then by the difference."""
+
+    def ease(compared: tuple[ComparedSystem, Sample]) -> tuple[float, float]:
+        claim, gain = outcome.claim, compared[1].mean
+        p, _ = p_values(claim.direction, claim.alike or 0.0, [compared[1]])
+        return -p, {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
+
+    ranked = sorted(zip(outcome.others, outcome.samples, strict=False), key=ease)  # the samples of pairs are last
+    return replace(outcome, others=tuple(other for other, _ in ranked))
+
+
+def _outcome(paper: Paper, claim: Claim, results: Results) -> Outcome | None:
+    table = paper.table_of(claim)
+    corpus, own_sets = results.settings.corpus, _sets_of(paper.columns_of(claim), results)
     is_of_another_column = claim.columns and table and not own_sets and _sets_of(table.columns, results)
     if is_of_another_column or (claim.own_text and not own_sets):
         return None
@@ -199,7 +238,7 @@ def _outcome(
                 compared = {other.variant for other in found}
                 missing = tuple(name for name in wanted if name not in compared) if claim.to is None else ()
                 decimals = table.decimals_of(side.measures[0].metric) if table else 2
-                return Outcome(claim, side, found, missing, decimals, is_own_text=name in own_sets)
+                return Outcome(claim, side, found, missing, decimals, name in own_sets, paper.shares_variance)
     return None
 
 
@@ -229,7 +268,7 @@ def _comparable(claim: Claim, results: Results) -> Iterator[tuple[str, list[str]
 def _sides(
     claim: Claim, results: Results, test_set: str, measure: MeasureSpec, variant: str, others: Sequence[str]
 ) -> tuple[ComparedSystem, tuple[ComparedSystem, ...]] | None:
-    """Return the system and the others, the hardest for the claim first; None if the experiment lacks their numbers."""
+    """Return the system and the others; None if the experiment lacks their numbers."""
     references = [replace(measure, tag=tag) for tag in claim.against_tags] or [claim.against_measure or measure]
     found: list[tuple[ComparedSystem, ComparedSystem]] = []
     for other, against_measure in product(others, references):
@@ -248,20 +287,7 @@ def _sides(
     found = [pair for pair in found if pair[0] == found[0][0]]  # the same measures
     if not found or len(found) < len(claim.against_tags):
         return None
-    found.sort(key=lambda pair: _hardest_first(claim, *pair))
     return found[0][0], tuple(other for _, other in found)
-
-
-def _hardest_first(claim: Claim, side: ComparedSystem, other: ComparedSystem) -> tuple[float, float]:
-    """Return how easily a claim holds against another system: by the p for it, then by the difference."""
-    sample = Sample(_differences(claim, side, other))
-    p, _ = p_values(claim.direction, claim.alike or 0.0, [sample])
-    gain = sample.mean
-    return -p, {"higher": gain, "not_lower": gain, "lower": -gain, "equal": -abs(gain)}[claim.direction]
-
-
-def _differences(claim: Claim, side: ComparedSystem, other: ComparedSystem) -> tuple[float, ...]:
-    return tuple(difference(claim, *pair) for pair in zip(side.by_seed, other.by_seed, strict=True))
 
 
 def _measured(claim: Claim, results: Results, variant: str, measure: MeasureSpec, test_set: str) -> list[Measure]:

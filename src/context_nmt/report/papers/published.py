@@ -1,6 +1,8 @@
-"""Papers as data: the meaning of the keys in papers/*.yaml, and the differences that they publish."""
+"""Papers as data: the meaning of the keys in papers/*.yaml, and the differences that they publish.
 
-import re
+Rules that types do not express are in tests/test_papers.py.
+"""
+
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Literal
 from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.results.metrics import is_score
-from context_nmt.settings import Checked, check, require
+from context_nmt.settings import Checked, check
 from context_nmt.settings.text import CorpusSettings
 
 PAPERS = Path(__file__).parent
@@ -29,7 +31,7 @@ class MeasureSpec(Checked):
     tag: int | str | tuple[int | str, ...] = ""
     test_set: str | None = None  # any set of an experiment if unset
 
-    def on(self, test_set: str, layers: int) -> list[Measure]:
+    def on(self, test_set: str, layers: int = 0) -> list[Measure]:
         """Return its members on one set, for a model whose top layer has the number `layers`."""
         if self.test_set not in (None, test_set):
             return []
@@ -96,20 +98,14 @@ class PaperColumn(Checked):
             )
         return columns
 
-    def on(self, test_set: str) -> Measure:
-        """Return its measure on one set."""
-        return Measure(test_set, self.metric, self.layer, str(self.tag))
+    @property
+    def measure(self) -> Measure:
+        """Its measure; that of a cost has no test set."""
+        return Measure(self.test_set or "", self.metric, self.layer, str(self.tag))
 
     def is_of(self, corpus: CorpusSettings) -> bool:
         """Return whether it is about text in a corpus's languages."""
         return self.languages in (ANY, corpus.direction)
-
-    def __post_init__(self) -> None:
-        require(self.decimals >= 0, f"decimals is {self.decimals}; it must not be negative")
-        if self.metric in COSTS:
-            require(self.test_set is None, f"test_set is {self.test_set!r}; {self.metric} has none")
-        else:
-            require(self.test_set is not None, f"test_set is missing; {self.metric} is measured on one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,19 +121,7 @@ class PaperRow(Checked):
     baseline: str | None = None  # the variant of the row that this row is compared with
     published: dict[str, float] = field(default_factory=dict)  # by column, where known
     marks: dict[str, str] = field(default_factory=dict)  # the paper's remarks on numbers, by column
-    settings: dict[str, int] = field(default_factory=dict)  # of its mechanism that small experiments change
     at: int | str | None = None  # its place on a figure's axis
-
-    def __post_init__(self) -> None:
-        require(
-            self.variant is None or re.fullmatch(r"\w+", self.variant, re.ASCII) is not None,
-            f"variant is {self.variant!r}; it must be made of letters, digits and _",
-        )
-        unpublished = sorted(set(self.marks) - set(self.published))
-        require(not unpublished, f"marks has {unpublished}, for which nothing is published")
-        require((self.subject == "text") == bool(self.experiment), "a row with subject: text needs experiment")
-        has_settings = self.variant or not self.settings
-        require(bool(has_settings), f"settings is {self.settings}, but no variant is named that has them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,28 +143,6 @@ class PaperTable(Checked):
         members = [member for column in self.columns for member in column.members()]
         columns = tuple(replace(expanded, languages=expanded.languages or self.languages) for expanded in members)
         object.__setattr__(self, "columns", columns)
-        names = [column.id for column in columns]
-        variants = [row.variant for row in self.rows if row.variant]
-        for key, values in (("columns", names), ("variants", variants)):
-            require(len(set(values)) == len(values), f"{key} repeats a name: {values}")
-        for column in columns:
-            require(column.languages is not None, f"columns: {column.id} has no languages, and the table has none")
-        missing = sorted(set(self.headline) - set(variants))
-        require(not missing, f"headline has {missing}; the variants of rows are {variants}")
-        placed = [any(entry.at is not None for entry in entries) for entries in (columns, self.rows)]
-        require(
-            sum(placed) == bool(self.across),
-            f"{self.id} has across: {self.across!r}; a figure has it, and at in either its columns or its rows",
-        )
-        layers = [layer or 0 for spec in self.replica for _, layer, _ in spec.members]
-        require(min(layers, default=0) >= 0, f"replica has the layers {layers}; a table's count from 0")
-        for row in self.rows:
-            unknown = sorted(set(row.published) - set(names))
-            require(not unknown, f"rows: {row.label!r} has {unknown} under published; there are {names}")
-            require(
-                row.baseline is None or (row.baseline in variants and row.baseline != row.variant),
-                f"rows: {row.label!r} has baseline {row.baseline!r}; the variants of other rows are {variants}",
-            )
 
     @property
     def has_scores(self) -> bool:
@@ -275,18 +237,6 @@ class Claim(Checked):
     def _metrics(self) -> set[str]:
         return {metric for measure in (self.measure, self.replica) if measure for metric, _, _ in measure.members}
 
-    def __post_init__(self) -> None:
-        has_margin = self.direction in ("equal", "not_lower")
-        no_costs = {"parameters", ITERATIONS}
-        require(not self._metrics & no_costs, "a claim about parameters or iterations has no verdict")
-        require(self.margin is None or has_margin, f"margin is {self.margin}; a claim of {self.direction} has none")
-        require(self.margin is None or self.margin > 0, f"margin is {self.margin}; it must be above 0")
-        require(not has_margin or self.alike is not None, "margin is missing; only BLEU has one by default")
-        require(not self.smaller or len(self.smaller) > 1, f"smaller is {list(self.smaller)}; it must be two or more")
-        others = {"against": self.against, "against_measure": self.against_measure, "against_tags": self.against_tags}
-        given = [key for key, value in {**others, "to": self.to is not None}.items() if value]
-        require(len(given) < 2 or given == ["against", "against_measure"], f"{' and '.join(given)} exclude each other")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Paper(Checked):
@@ -306,18 +256,8 @@ class Paper(Checked):
     tables: tuple[PaperTable, ...]
 
     def __post_init__(self) -> None:
-        match = re.fullmatch(r"(doi|arXiv) \S+", self.link)
-        require(match is not None, f"link is {self.link!r}; it must be 'doi …' or 'arXiv …'")
-        names = [table.id for table in self.tables]
-        require(len(set(names)) == len(names), f"tables repeats an id: {names}")
         claims = tuple(replace(claim, experiment=claim.experiment or self.experiment) for claim in self.claims)
         object.__setattr__(self, "claims", claims)
-        for claim in self.claims:
-            require(claim.table is None or claim.table in names, f"claims: table is {claim.table!r}; there are {names}")
-            if table := self.table_of(claim):
-                known = {row.variant for row in table.rows} | {column.id for column in table.columns}
-                missing = [name for name in (claim.variant, *claim.against, *claim.columns) if name not in known]
-                require(not missing, f"claims: {claim.table} has no row or column {', '.join(missing)}")
 
     def citation(self) -> str:
         """Return authors, year, title, venue and link on one line."""

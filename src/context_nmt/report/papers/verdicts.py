@@ -7,10 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
-from itertools import combinations
-from operator import sub
 from pathlib import Path
-from statistics import fmean
 from typing import Literal, NamedTuple
 
 from scipy.stats import false_discovery_control
@@ -19,10 +16,10 @@ from context_nmt.files import read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import ALIKE, Claim
-from context_nmt.report.papers.seed_tests import Prior, Sample, holm, p_values, prior_of
+from context_nmt.report.papers.seed_tests import holm
 from context_nmt.results.metrics import SIGNIFICANT
 from context_nmt.results.table import Estimate, Results
-from context_nmt.settings import Checked, check, require
+from context_nmt.settings import Checked, check
 
 PATH = Path(__file__).parents[1] / "confounds.yaml"
 SAME_RATE = 0.9  # the smallest ratio of peak rates that counts as the same; curves have the rates of some updates
@@ -58,9 +55,6 @@ class Confound(Checked):
     against: tuple[str, ...] = ()  # with one of these
     from_scratch: bool = False  # no system continues the training of another one
     rates: bool = False  # the systems are trained with a cosine schedule, but with different peak rates
-
-    def __post_init__(self) -> None:
-        require(not self.against or bool(self.systems), f"against is {list(self.against)}, but systems is missing")
 
     def fits(self, results: Results, variants: Collection[str], metrics: Collection[str]) -> bool:
         """Return whether a comparison of variants of an experiment, on some metrics, does not answer its claim."""
@@ -139,69 +133,15 @@ class Obstacle(NamedTuple):
     says: str
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the experiment that judges a claim says about it."""
-
-    claim: Claim
-    outcome: Outcome | None  # there, with the hardest of the others first; None if it has not run
-    word: str  # one of WORDS
-    obstacle: Obstacle | Confound | None = None  # why there is no verdict
-    samples: tuple[Sample, ...] = ()  # the differences that were tested, from each of the others
-    p: float | None = None  # of its own test, on the side that the differences are on
-    adjusted_p: float | None = None  # for all tests of its family: the paper's primary claims, or all others
-    supports: bool | None = None  # whether p is that for the claim
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95% interval of the difference from the hardest of the others."""
-        if self.samples or self.outcome is None:
-            return self.samples[0].interval() if self.samples else None
-        return self.outcome.interval
-
-
-def verdicts_of(
-    claims: Sequence[Claim], outcomes: Sequence[Outcome | None], *, shares_variance: bool = True
-) -> list[Verdict]:
-    """Judge the claims of one paper, each by its outcome in the experiment that judges it.
-
-    Primary claims share Holm's correction, the others Benjamini and Hochberg's. Unless `shares_variance` is False, the
-    variances between an experiment's systems say what the variance of a comparison is likely to be.
-    """
-    verdicts = [
-        _verdict(claim, outcome, shares_variance=shares_variance)
-        for claim, outcome in zip(claims, outcomes, strict=True)
-    ]
-    for primary in (True, False):
-        family = {n: one.p for n, one in enumerate(verdicts) if one.p is not None and one.claim.primary == primary}
-        found = list(family.values())
-        corrected = holm(found) if primary or not found else false_discovery_control(found).tolist()
-        for (number, p), adjusted_p in zip(family.items(), corrected, strict=True):
-            word = _word(verdicts[number], p, adjusted_p)
-            verdicts[number] = replace(verdicts[number], word=word, adjusted_p=adjusted_p)
-    return verdicts
-
-
-def _verdict(claim: Claim, outcome: Outcome | None, *, shares_variance: bool) -> Verdict:
-    """Test a claim; its word is that of an open one until p is corrected."""
+def obstacle_of(claim: Claim, outcome: Outcome | None) -> Obstacle | Confound | None:
+    """Return why the experiment that judges a claim, which has run if there is an outcome, cannot test it."""
     if outcome is None:
-        obstacle = Obstacle("not run", "has not been run", f"has not been run: `{claim.command}`")
-        return Verdict(claim, outcome, NOT_TESTABLE, obstacle)
+        return Obstacle("not run", "has not been run", f"has not been run: `{claim.command}`")
     if found := confound_of(outcome) or fault_of(outcome):
-        return Verdict(claim, outcome, OPEN if found.kind == "seeds" else NOT_TESTABLE, found)
-    prior = _prior(outcome) if shares_variance else None
-    samples = [Sample(differences, prior) for differences in outcome.all_differences]
-    if not all(sample.variance for sample in samples):
-        reason = Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
-        return Verdict(claim, outcome, OPEN, reason)
-    # with what is known of variances, another system may be the hardest
-    margin, rivals = claim.alike or 0.0, samples[: max(1, len(outcome.others))]
-    order = sorted(range(len(rivals)), key=lambda number: -p_values(claim.direction, margin, [rivals[number]])[0])
-    if outcome.others:
-        outcome = replace(outcome, others=tuple(outcome.others[number] for number in order))
-    samples = [*(rivals[number] for number in order), *samples[len(rivals) :]]
-    claimed, other = p_values(claim.direction, margin, samples)
-    return Verdict(claim, outcome, OPEN, samples=tuple(samples), p=min(claimed, other), supports=claimed < other)
+        return found
+    if not all(sample.variance for sample in outcome.samples):
+        return Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
+    return None
 
 
 def fault_of(outcome: Outcome) -> Obstacle | None:
@@ -217,25 +157,29 @@ def fault_of(outcome: Outcome) -> Obstacle | None:
     return Obstacle(kind, short, f"{short}: {count} of {SEEDS}") if count < SEEDS else None
 
 
-def _prior(outcome: Outcome) -> Prior | None:
-    """Return what an experiment's systems say of the variance of a difference: all pairs that are trained alike."""
-    results, measures, train = outcome.results, outcome.side.measures, outcome.results.settings.train
-    if outcome.side.over_baseline or not outcome.others or any(one.measures != measures for one in outcome.others):
-        return None
-    groups = (train.bitext, train.distilled, train.document, train.continued)
-    group = next((group for group in groups if {*outcome.systems} <= {*group}), ())
-    found = [[results.by_seed(name, measure) for measure in measures] for name in group if name in results.models]
-    values = [[fmean(seed) for seed in zip(*numbers, strict=True)] for numbers in found if all(numbers)]
-    samples = [Sample(tuple(map(sub, one, other))) for one, other in combinations(values, 2)]
-    return prior_of([sample.variance for sample in samples], len(outcome.differences) - 1)
+def adjusted_p_values(judges: Sequence[Outcome | None]) -> list[float | None]:
+    """Correct the p-values of one paper's claims for their number; None for those that cannot be tested.
+
+    Primary claims share Holm's correction, the others Benjamini and Hochberg's.
+    """
+    tested = {n: one for n, one in enumerate(judges) if one and not obstacle_of(one.claim, one)}
+    adjusted: list[float | None] = [None] * len(judges)
+    for primary in (True, False):
+        family = {number: min(one.p_values) for number, one in tested.items() if one.claim.primary == primary}
+        found = list(family.values())
+        corrected = holm(found) if primary or not found else false_discovery_control(found).tolist()
+        for number, p in zip(family, corrected, strict=True):
+            adjusted[number] = p
+    return adjusted
 
 
-def _word(verdict: Verdict, p: float, adjusted_p: float) -> str:
+def verdict_of(outcome: Outcome, adjusted_p: float) -> str:
     """Return the verdict of a test; the first rule that holds decides."""
+    claimed, other = outcome.p_values
     if adjusted_p < SIGNIFICANT:
-        return SUPPORTED if verdict.supports else AGAINST
-    if p < SIGNIFICANT:
-        return LEANING if verdict.supports else LEANING_AGAINST
-    is_directed = verdict.claim.direction in ("higher", "lower")
-    is_within = all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANT for one in verdict.samples)
-    return ALIKE_SYSTEMS if verdict.claim.is_bleu and is_directed and is_within else OPEN
+        return SUPPORTED if claimed < other else AGAINST
+    if min(claimed, other) < SIGNIFICANT:
+        return LEANING if claimed < other else LEANING_AGAINST
+    is_directed = outcome.claim.direction in ("higher", "lower")
+    is_within = all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANT for one in outcome.samples)
+    return ALIKE_SYSTEMS if outcome.claim.is_bleu and is_directed and is_within else OPEN
