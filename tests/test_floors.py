@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src/context_nmt"
@@ -166,3 +167,17 @@ def test_what_is_blocked_is_missed():
     """The tests above would see an import."""
     done = import_without(["typer"], ["context_nmt.commands"])
     assert "no typer on this machine" in done.stderr
+
+
+def test_features_are_shown_by_tests_that_exist():
+    """features.yaml lists what the product does; a feature that goes, or a test, is taken out of it on purpose."""
+    areas = yaml.safe_load((ROOT / "tests/features.yaml").read_text(encoding="utf-8"))
+    named = {test for rows in areas.values() for row in rows for test in row.get("shown_by", [])}
+    tests = {
+        f"tests/{path.name}::{node.name}"
+        for path in (ROOT / "tests").glob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert len(named) > 500
+    assert {test for test in named if "::" in test} <= tests
