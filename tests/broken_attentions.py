@@ -10,7 +10,7 @@ from torch import nn
 
 from context_nmt.mechanisms import multi_head_attention
 from context_nmt.settings import Checked
-from context_nmt.transformer.attention import MultiHeadAttention
+from context_nmt.transformer.attention import MultiHeadAttention, merge_heads, split_heads
 
 
 class TwoPositionsInAStep(MultiHeadAttention):
@@ -33,8 +33,10 @@ class LargeNumberForMinusInfinity(MultiHeadAttention):
     """exp(-30) is 1e-13: too small for any tolerance, and not nothing."""
 
     def forward(self, queries, context):
-        mask = torch.zeros(context.mask.shape, dtype=queries.dtype).masked_fill(~context.mask, -30.0)
-        return super().forward(queries, replace(context, mask=mask))
+        keys, values = self._over_self(queries, context)
+        bias = torch.zeros(context.mask.shape, dtype=queries.dtype).masked_fill(~context.mask, -30.0)
+        heads = split_heads(self.query(queries), self.heads)
+        return self.output(merge_heads(self.attend(heads, keys, values, torch.ones_like(context.mask), bias=bias)))
 
 
 class NoMemoryOfEarlierSteps(MultiHeadAttention):
@@ -103,6 +105,14 @@ class ScaledByTheWholeWidth(MultiHeadAttention):
         return super().forward(queries / self.heads**0.5, context)
 
 
+class AnotherWhenRecorded(MultiHeadAttention):
+    """Analyses would show weights that the translation did not have."""
+
+    def forward(self, queries, context):
+        output = super().forward(queries, context)
+        return 2 * output if self.attend.weights._forward_hooks else output
+
+
 @dataclass(frozen=True, kw_only=True)
 class AnyValue(Checked):
     """A setting without a type takes everything."""
@@ -137,6 +147,7 @@ BROKEN = {
     "alone": (mechanism(BatchMean), SLOTS),
     "gradient": (mechanism(DetachedValues), SLOTS),
     "precision": (mechanism(CancellationInTheValues), SLOTS),
+    "recorded": (mechanism(AnotherWhenRecorded), SLOTS),
     "settings": (mechanism(MultiHeadAttention, AnyValue), SLOTS),
     "parameters": (mechanism(OneBiasMore), SLOTS),
     "neutral": (mechanism(ScaledByTheWholeWidth), SLOTS),

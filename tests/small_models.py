@@ -11,14 +11,15 @@ from context_nmt.corpus.vocabulary import BEGIN, PADDING
 from context_nmt.models.building import build
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
 from context_nmt.models.kinds.document import DocumentModel, context_of
-from context_nmt.models.mechanisms import PLAIN
+from context_nmt.models.mechanisms import plain
 from context_nmt.models.plans import Filling, ModelPlan
-from context_nmt.settings.model import LayerSlot, ModelSettings, OutputSlot
+from context_nmt.settings.model import AttentionSlot, LayerSlot, ModelSettings, OutputSlot
 from context_nmt.transformer.layers import Memory
 from context_nmt.transformer.sentence_context import SentenceContext
 
 WIDTH, HEADS, LAYERS, VOCABULARY = 8, 2, 2, 11
-SLOTS: tuple[str, ...] = get_args(LayerSlot)
+SLOTS: tuple[str, ...] = get_args(AttentionSlot)
+LAYER_SLOTS: tuple[str, ...] = get_args(LayerSlot)
 OUTPUT_SLOTS: tuple[str, ...] = get_args(OutputSlot)
 SIZES = {
     "width": WIDTH,
@@ -32,11 +33,13 @@ SIZES = {
 
 
 def small_plan(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: object) -> ModelPlan:
-    """The plain attention in every slot that `slots` leaves out."""
+    """The plain mechanism in every slot that `slots` leaves out."""
     model = ModelSettings(**(SIZES | settings))
-    counts = {slot: model.encoder_layers if slot.startswith("encoder") else model.decoder_layers for slot in SLOTS}
-    plain = {slot: (Filling(mechanism=PLAIN),) * count for slot, count in counts.items()}
-    return ModelPlan(model=model, slots=plain | (slots or {}))
+    counts = {
+        slot: model.encoder_layers if slot.startswith("encoder") else model.decoder_layers for slot in LAYER_SLOTS
+    }
+    fillings = {slot: (Filling(mechanism=plain(slot)),) * count for slot, count in (counts | {"norm": 1}).items()}
+    return ModelPlan(model=model, slots=fillings | (slots or {}))
 
 
 def small_model(

@@ -17,11 +17,11 @@ from context_nmt.corpus.vocabulary import SPECIALS, Vocabulary
 from context_nmt.files import read_yaml, write_json, write_lines
 from context_nmt.models import mechanisms
 from context_nmt.models.counting import SENTENCE_LENGTH, describe
-from context_nmt.models.mechanisms import PLAIN
+from context_nmt.models.mechanisms import PLAIN, plain
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.descriptions import describe_plans
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.settings.model import LayerSlot
+from context_nmt.settings.model import LayerSlot, ModelSlot
 from context_nmt.settings.parameters import Experiment
 
 pytestmark = pytest.mark.slow
@@ -64,8 +64,8 @@ def small(tmp_path):
 def test_counts_at_paper_size(command, tmp_path):
     """Emelin et al. (2019), Table 5: 65,166K and 218,413K. The parts add up and every layer is named."""
     values = read_yaml(ROOT / "experiments/wmt14-en-de-lexical-shortcuts/params.yaml")
-    plain = ["transformer", "transformer_big"]
-    values |= {"variants": {name: values["variants"][name] for name in plain}, "train": {"bitext": plain}}
+    systems = ["transformer", "transformer_big"]
+    values |= {"variants": {name: values["variants"][name] for name in systems}, "train": {"bitext": systems}}
     path = tmp_path / "params.yaml"
     path.write_text(yaml.safe_dump(values | {"probing": {}, "focus": "transformer"}))
     status, printed, errors = command(path, "--vocabulary", 41138, "--json")
@@ -75,7 +75,7 @@ def test_counts_at_paper_size(command, tmp_path):
     for values in (base, big):
         assert sum(values["parameters_by_part"].values()) == values["parameters"]
         names = {slot: [layer["mechanism"] for layer in layers] for slot, layers in values["slots"].items()}
-        assert names == dict.fromkeys(get_args(LayerSlot), [PLAIN] * 6)
+        assert names == {slot: [plain(slot)] * 6 for slot in get_args(LayerSlot)} | {"norm": [plain("norm")]}
     assert base["parameters_by_part"]["source_embedding"] == 41_138 * 512
     assert base["parameters_by_part"]["decoder.cross_attention"] == 6 * 4 * 512**2
     assert base["flops_per_target_token"] == training_flops(512, 2048, 6, 6, 41_138)
@@ -109,16 +109,17 @@ def test_parameters_of_two_tables_and_learned_positions():
 
 @pytest.mark.parametrize(
     ("name", "slot"),
-    [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS if name != PLAIN],
+    [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS if name != plain(slot)],
 )
 def test_every_mechanism_costs_something(name, slot):
     filling = Filling(mechanism=name)
-    changed = small_plan({slot: (filling,) * (1 if slot.endswith("output") else 2)}, norm="post")
-    described, plain = (
+    changed = small_plan({slot: (filling,) * (1 if slot in get_args(ModelSlot) else 2)}, norm="post")
+    described, usual = (
         describe(one, source_vocabulary=13, target_vocabulary=13) for one in (changed, small_plan(norm="post"))
     )
-    assert described["parameters"] > plain["parameters"]
-    assert described["flops_per_target_token"] >= plain["flops_per_target_token"]
+    without_parameters = ("rotary_positions", "linear_biases")
+    assert (described["parameters"] == usual["parameters"]) == (name in without_parameters)
+    assert described["flops_per_target_token"] >= usual["flops_per_target_token"]
 
 
 def test_tables_for_people(command, small):

@@ -162,7 +162,9 @@ def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
     plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
     plain.load_state_dict(scaled.state_dict(), strict=False)  # without the scale
     queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
-    context = LayerContext((queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3))
+    context = LayerContext(
+        (queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3), ids=mask[0, 0].expand(2, 3).long()
+    )
     torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))
 
 
@@ -285,9 +287,6 @@ class Reader:
             self.write("data/mine/NAME.en-cs.jsonl", f"{block.text}\n")
         elif block.language == "python" and "SLOTS" in block.text:
             self.write("src/context_nmt/mechanisms/scaled_attention.py", f"{block.text}\n")
-        elif block.language == "python":
-            path = self.folder / "tests/test_mechanisms.py"
-            path.write_text(path.read_text().replace("\nFACTS = {\n", f"\n{block.text}\n"))
 
 
 def tiny(parameters, variants, **changes):

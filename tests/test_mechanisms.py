@@ -1,13 +1,14 @@
 """Every file in `mechanisms/` keeps the contract, and every clause of the contract finds what breaks it."""
 
 import dataclasses
+import math
+from typing import get_args
 
 import pytest
 import torch
-from broken_attentions import BROKEN, mechanism, output_mechanism
-from contract import CHECKS, NAME, SOURCE, TARGETS, Facts, installed, layer_context, small_place, sublayers
+from broken_attentions import BROKEN, mechanism
+from contract import CHECKS, NAME, SOURCE, TARGETS, experiment, installed, layer_context, small_place, sublayers
 from small_models import (
-    HEADS,
     LAYERS,
     OUTPUT_SLOTS,
     SLOTS,
@@ -16,162 +17,25 @@ from small_models import (
     sentences,
     shake,
     small_model,
+    small_plan,
     step_by_step,
 )
 from torch.testing import assert_close
 
+from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.files import UserError
 from context_nmt.mechanisms import multi_head_attention
-from context_nmt.mechanisms.hierarchical_attention import Norm
 from context_nmt.models import mechanisms
-from context_nmt.models.mechanisms import PLAIN
-from context_nmt.models.plans import Filling
-from context_nmt.transformer.attention import MultiHeadAttention, merge_heads, split_heads
-
-
-def plain_parameters(place):
-    """Four square matrices, with or without biases."""
-    return 4 * place.width**2 + (4 * place.width if place.bias else 0)
-
-
-def copy_weights(layer, plain):
-    layer.load_state_dict(plain.state_dict())
-
-
-def dual_context_parameters(place):
-    """Papers' count with a window of 3: W_r, b_r, six square matrices, W_z, b_z and a norm."""
-    square, width = place.width**2, place.width
-    return 3 * 2 * square + 2 * width + 6 * square + (6 * width if place.bias else 0) + 2 * square + width + 2 * width
-
-
-def without_the_local_unit(layer, plain):
-    """W_z sees the global unit alone, as the plain output map."""
-    copy_parts(layer.global_interaction, plain, "query", "key", "value")
-    with torch.no_grad():
-        layer.output.weight[:, :WIDTH] = 0
-        layer.output.weight[:, WIDTH:] = plain.output.weight
-        layer.output.bias.copy_(plain.output.bias)
-
-
-def context_aware_parameters(place):
-    """The plain ones, two maps U of the one mean that layer 1 has, and two gates."""
-    return plain_parameters(place) + 2 * place.width**2 + 2 * (2 * place.width + 1)
-
-
-def set_gate(gate, logit):
-    with torch.no_grad():
-        gate[0].weight.zero_()
-        gate[0].bias.fill_(logit)
-
-
-def copy_parts(layer, plain, *names):
-    for name in names:
-        getattr(layer, name).load_state_dict(getattr(plain, name).state_dict())
-
-
-def with_closed_gates(layer, plain):
-    """Queries and keys without their context."""
-    for name in ("query", "key"):
-        getattr(layer, name).projection.load_state_dict(getattr(plain, name).state_dict())
-        set_gate(getattr(layer, name).gate, -1e4)
-    copy_parts(layer, plain, "value", "output")
-
-
-def with_the_global_gate(layer, plain):
-    """The gate lets the whole sentence through, and the window not at all."""
-    layer.load_state_dict(plain.state_dict(), strict=False)
-    set_gate(layer.gate, 1e4)
-
-
-class KeysOfTheRawInput(MultiHeadAttention):
-    """Keys and values of what the layer receives, before its norm."""
-
-    def forward(self, queries, context):
-        raw = context.memory_states[-1] if context.memory_states else context.stack_states[-1]
-        heads = [split_heads(self.query(queries), HEADS)]
-        heads += [split_heads(projection(raw), HEADS) for projection in (self.key, self.value)]
-        return self.output(merge_heads(self.attend(*heads, context.mask)))
-
-
-def shortcut_parameters(place):
-    """Queries and output as ever; with feature fusion two maps of twice the width, and a vector for each gate."""
-    width = place.width
-    biases = 2 * width + 2 * 2 * width if place.bias else 0
-    return 2 * width**2 + 2 * (2 * width) ** 2 + 2 * width + biases
-
-
-def without_shortcuts(layer, plain):
-    """Closed gates, and the second half of each fused map sees the layer's input alone."""
-    copy_parts(layer, plain, "query", "output")
-    for name in ("key", "value"):
-        fused, projection = getattr(layer, name), getattr(plain, name)
-        with torch.no_grad():
-            fused.mixed.bias.fill_(-1e4)
-            fused.projection.weight[WIDTH:] = torch.cat([torch.zeros(WIDTH, WIDTH), projection.weight], dim=1)
-            fused.projection.bias[WIDTH:] = projection.bias
-
-
-def hierarchical_parameters(place):
-    """Two attentions with biases, the gate, the feed-forward and five norms (papers' 4,730,880 at 512 and 2048)."""
-    width, hidden = place.width, place.feed_forward_width
-    return 2 * 4 * (width**2 + width) + 2 * width**2 + width + 2 * width * hidden + hidden + width + 5 * 2 * width
-
-
-def with_a_closed_gate(layer, norm):
-    """Nothing of the context."""
-    layer.output_norm.load_state_dict(norm.state_dict())
-    set_gate(layer.gate, -1e4)
-
-
-class OutputNorm(Norm):
-    """HAN's output norm alone."""
-
-    def forward(self, states, _):
-        return super().forward(states)
-
-
-class Nothing(torch.nn.Module):
-    def forward(self, states, _):
-        return states
-
-
-# A new mechanism adds its entry here.
-FACTS = {
-    PLAIN: Facts(parameters=plain_parameters, neutral=copy_weights),
-    "dual_context": Facts(
-        settings={"kernel_size": 3},
-        parameters=dual_context_parameters,
-        neutral=without_the_local_unit,
-        refused=(({"kernel_size": 0}, "kernel_size: "),),
-    ),
-    "lexical_shortcuts": Facts(
-        settings={"feature_fusion": True},
-        parameters=shortcut_parameters,
-        equals=mechanism(KeysOfTheRawInput),
-        neutral=without_shortcuts,
-    ),
-    "context_aware_cross_attention": Facts(
-        settings={"window": 1},
-        parameters=lambda place: plain_parameters(place) + place.width // place.heads + 1,
-        neutral=with_the_global_gate,
-        refused=(({"window": -1}, "window: "),),
-    ),
-    "hierarchical_attention": Facts(
-        settings={"sentences": 2},
-        parameters=hierarchical_parameters,
-        equals=output_mechanism(lambda place: OutputNorm(place.width)),
-        neutral=with_a_closed_gate,
-        refused=(({"sentences": 0}, "sentences: "),),
-    ),
-    "cache_memory": Facts(
-        settings={"cells": 3, "sentences": 2},
-        parameters=lambda place: 3 * place.width**2 + place.width,
-        equals=output_mechanism(lambda _: Nothing()),
-        neutral=lambda layer, _: set_gate(layer.gate, -1e4),
-        refused=(({"cells": 0}, "cells: "),),
-    ),
-    "context_aware_self_attention": Facts(parameters=context_aware_parameters, neutral=with_closed_gates),
-}
+from context_nmt.models.building import build
+from context_nmt.models.counting import describe
+from context_nmt.models.plans import Filling, TrainingPlan
+from context_nmt.pipeline.planning import plan
+from context_nmt.settings.model import LayerSlot, ModelSlot, TrainingSettings
+from context_nmt.training.batches import Batch
+from context_nmt.training.updating import Updater
+from context_nmt.transformer.attention import MultiHeadAttention
+from context_nmt.transformer.facts import Facts, plain_parameters
 
 TENANTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS]
 
@@ -179,31 +43,26 @@ TENANTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.lo
 @pytest.mark.parametrize("clause", CHECKS)
 @pytest.mark.parametrize(("name", "slot"), TENANTS)
 def test_the_contract(name, slot, clause):
-    CHECKS[clause](mechanisms.load(name), slot, FACTS.get(name, Facts()))
-
-
-# More settings, under which it keeps the clauses that say nothing of parameters or of refused settings.
-OTHER_SETTINGS = {
-    "dual_context": [{"kernel_size": size} for size in (1, 2, 4, 5, 8)],
-    "lexical_shortcuts": [{}, {"lexical": False}, {"lexical": False, "feature_fusion": True}, {"gates": False}],
-    "context_aware_cross_attention": [
-        {"window": window, "center": center} for window in (0, 2) for center in ("alignment", "target")
-    ],
-    "context_aware_self_attention": [
-        {"context": context, **more}
-        for context in ("global", "deep", "deep_global", "deep_global_and_deep")
-        for more in ({}, {"mixed_into": "queries"}, {"mixed_into": "keys"}, {"gate": "head"}, {"gate": "none"})
-    ],
-}
+    CHECKS[clause](mechanisms.load(name), slot, mechanisms.load(name).FACTS)
 
 
 @pytest.mark.parametrize(
     ("name", "settings", "clause"),
     [
         (name, settings, clause)
-        for name, kinds in OTHER_SETTINGS.items()
-        for settings in kinds
-        for clause in ("padding", "future", "steps", "reorder", "hypotheses", "alone", "gradient", "precision")
+        for name in mechanisms.names()
+        for settings in mechanisms.load(name).FACTS.other_settings
+        for clause in (
+            "padding",
+            "future",
+            "steps",
+            "reorder",
+            "hypotheses",
+            "alone",
+            "gradient",
+            "precision",
+            "recorded",
+        )
         # A softmax cancels a mean that without gates is the same in all keys: its map has a gradient of 0.
         if (clause, settings.get("gate")) != ("gradient", "none")
     ],
@@ -214,12 +73,13 @@ def test_every_kind_keeps_the_contract(name, settings, clause):
 
 
 # What the clauses are told about the broken ones; only the last claims to be the plain attention.
-BROKEN_FACTS = {clause: Facts(parameters=plain_parameters) for clause in BROKEN} | {"neutral": FACTS[PLAIN]}
+BROKEN_FACTS = {clause: Facts(parameters=plain_parameters) for clause in BROKEN} | {
+    "neutral": multi_head_attention.FACTS
+}
 
 
 def test_every_slot_can_be_filled_and_every_clause_broken():
-    assert {slot for _, slot in TENANTS} == {*SLOTS, *OUTPUT_SLOTS}
-    assert set(FACTS) <= set(mechanisms.names())
+    assert {slot for _, slot in TENANTS} == {*get_args(LayerSlot), *get_args(ModelSlot)}
     assert list(BROKEN) == list(CHECKS)
 
 
@@ -239,7 +99,7 @@ def test_a_broken_mechanism_fails_its_clause_and_no_other(broken, slot, clause):
 
 
 def test_a_mechanism_without_facts_is_told_what_is_missing():
-    with pytest.raises(AssertionError, match="FACTS needs an entry"):
+    with pytest.raises(AssertionError, match="FACTS of this mechanism"):
         CHECKS["parameters"](multi_head_attention, "cross_attention", Facts())
 
 
@@ -302,15 +162,7 @@ def test_all_layers_see_the_embeddings_as_dropout_left_them(recorded):
             assert slot != "cross_attention" or context.memory_states[0] is embedded["encoder"]
 
 
-# Where dropout acts inside a mechanism; that of an attention's output is the layer's.
-DROPPING = {
-    "dual_context": {"dropout", "attention_dropout"},
-    "hierarchical_attention": {"dropout", "attention_dropout"},
-    "cache_memory": set(),
-}
-
-
-@pytest.mark.parametrize("setting", ["dropout", "attention_dropout"])
+@pytest.mark.parametrize("setting", ["dropout", "attention_dropout", "feed_forward_dropout"])
 @pytest.mark.parametrize(("name", "slot"), TENANTS)
 def test_dropout_inside_a_mechanism(name, slot, setting):
     mechanism = mechanisms.load(name)
@@ -322,10 +174,10 @@ def test_dropout_inside_a_mechanism(name, slot, setting):
     if slot in OUTPUT_SLOTS:
         context = InADocument(small_model({slot: (Filling(mechanism=name),)}).float()).context(1)
         context = dataclasses.replace(context, own_crossed=states[-1:])
-    drops = setting in DROPPING.get(name, {"attention_dropout"})
-    assert torch.equal(layer(states[-1:], context), layer(states[-1:], context)) != drops
+    given = states[-1:], *([] if slot == "norm" else [context])
+    assert torch.equal(layer(*given), layer(*given)) != (setting in mechanism.FACTS.dropping)
     layer.eval()
-    assert torch.equal(layer(states[-1:], context), layer(states[-1:], context))
+    assert torch.equal(layer(*given), layer(*given))
 
 
 def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
@@ -339,3 +191,67 @@ def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
         assert context.padding.shape == (len(SOURCE), 1)
         assert all(state.shape == (len(SOURCE), 1, WIDTH) for state in context.stack_states + context.stack_inputs)
     assert [context.causal for context in contexts] == [True] * LAYERS + [False] * LAYERS
+
+
+class Asking(MultiHeadAttention):
+    """Asks for units and the number of the update, and adds a loss."""
+
+    def __init__(self, **sizes):
+        super().__init__(**sizes)
+        self.auxiliary_loss = None
+        self.register_buffer("update", torch.tensor(math.inf), persistent=False)
+
+    def forward(self, queries, context):
+        self.seen = context.ids, context.memory_ids, self.update.item()
+        self.auxiliary_loss = 3 * self.key.weight.sum()
+        return super().forward(queries, context)
+
+
+def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
+    slots = {slot: (Filling(mechanism=NAME),) * LAYERS for slot in ("encoder_self_attention", "cross_attention")}
+    with installed(mechanism(Asking)):
+        model, usual = small_model(slots), small_model()
+        plan = TrainingPlan(model=small_plan(slots), training=TrainingSettings())
+    usual.load_state_dict(model.state_dict())
+    targets = sentences(5, 2, 4, seed=3)
+    batch = Batch(SOURCE, targets, targets, (targets != PADDING).flatten().nonzero()[:, 0])
+    expected = Updater(plan, usual, seed=1).evaluate([batch]).losses
+    updater = Updater(plan, model, seed=1)
+    losses = updater.evaluate([batch]).losses
+    asking = sublayers(model, "encoder_self_attention") + sublayers(model, "cross_attention")
+    assert_close(losses - expected, torch.stack([sum(3 * layer.key.weight.sum() for layer in asking), losses[0] * 0]))
+    assert [layer.seen[2] for layer in asking] == [math.inf] * 4
+    updater.update(7, [batch])
+    for layer, units in zip(asking, [SOURCE, SOURCE, targets, targets], strict=True):
+        assert torch.equal(layer.seen[0], units)
+        assert layer.seen[2] == 7
+        assert layer.seen[1] is None or torch.equal(layer.seen[1], SOURCE)
+    assert asking[2].seen[1] is not None
+
+
+def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
+    text = f"from {multi_head_attention.__name__} import SLOTS, Settings, build\n"
+    for name, more in {"mine": "", "commented": "# why\n", "changed": "SIZE = 3\n"}.items():
+        (tmp_path / name / "ideas").mkdir(parents=True)
+        (tmp_path / name / "ideas/idea.py").write_text(text + more)
+    mine, commented, changed = (
+        digest_of_module("ideas.idea", tmp_path / name) for name in ("mine", "commented", "changed")
+    )
+    assert mine == commented != changed
+    monkeypatch.syspath_prepend(tmp_path / "mine")
+    chosen = plan(experiment(slots={"cross_attention": {"mechanism": "ideas.idea"}}), "one").training.model
+    assert [filling.mechanism for filling in chosen.slots["cross_attention"]] == ["ideas.idea"] * LAYERS
+    model = build(chosen, source_vocabulary=9, target_vocabulary=9)
+    assert isinstance(sublayers(model, "cross_attention")[0], MultiHeadAttention)
+    with pytest.raises(UserError, match=r"cross_attention.mechanism: no module ideas\.nobody; it must be installed"):
+        plan(experiment(slots={"cross_attention": {"mechanism": "ideas.nobody"}}), "one")
+
+
+def test_what_is_no_product_is_counted_too():
+    plain = describe(small_plan(), source_vocabulary=9, target_vocabulary=9)["flops_per_target_token"]
+    scanning = mechanism(MultiHeadAttention)
+    scanning.FACTS = Facts(further_flops=lambda place, length: 1000 * place.layer * length)
+    with installed(scanning):
+        slots = {"encoder_self_attention": (Filling(mechanism=NAME),) * LAYERS}
+        described = describe(small_plan(slots), source_vocabulary=9, target_vocabulary=9)
+    assert described["flops_per_target_token"] == plain + 1000 + 2000

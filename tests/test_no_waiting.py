@@ -1,20 +1,21 @@
 """An update does not wait for a GPU: it also runs on the device `meta`, which has no values to wait for."""
 
 from contextlib import nullcontext
+from typing import get_args
 
 import pytest
 import torch
-from contract import Facts
-from small_models import LAYERS, OUTPUT_SLOTS, VOCABULARY, sentences, small_plan, step_by_step
-from test_mechanisms import FACTS, TENANTS
+from small_models import LAYERS, VOCABULARY, sentences, small_plan, step_by_step
+from test_mechanisms import TENANTS
 from tiny_training import RUN, make_experiment, train
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from context_nmt.models import mechanisms
 from context_nmt.models.building import build
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.settings.model import TrainingSettings
+from context_nmt.settings.model import ModelSlot, TrainingSettings
 from context_nmt.training import batches, trainer
 from context_nmt.training.batches import AHEAD, Batch, ahead
 from context_nmt.training.trainer import train_run
@@ -24,9 +25,9 @@ from context_nmt.transformer.attention import ScaledDotProduct
 META, GPU = torch.device("meta"), torch.device("cuda")
 KINDS = [
     *(
-        ({slot: (Filling(mechanism=name, settings=FACTS.get(name, Facts()).settings),) * count}, {})
+        ({slot: (Filling(mechanism=name, settings=mechanisms.load(name).FACTS.settings),) * count}, {})
         for name, slot in TENANTS
-        for count in [1 if slot in OUTPUT_SLOTS else LAYERS]
+        for count in [1 if slot in get_args(ModelSlot) else LAYERS]
     ),
     ({}, {"kind": "masked", "positions": "learned", "maximum_positions": 32}),
 ]
@@ -98,10 +99,10 @@ def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on
 def test_a_mask_that_a_gpu_does_without_hides_later_positions_and_nothing_else(slots, settings, monkeypatch):
     attend, seen = ScaledDotProduct.forward, []
 
-    def watched(self, queries, keys, values, mask, *, causal=False):
+    def watched(self, queries, keys, values, mask, *, causal=False, bias=None):
         if causal:
             seen.append((mask, queries.size(2), keys.size(2)))
-        return attend(self, queries, keys, values, mask, causal=causal)
+        return attend(self, queries, keys, values, mask, causal=causal, bias=bias)
 
     monkeypatch.setattr(ScaledDotProduct, "forward", watched)
     model = build(small_plan(slots, **settings), source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).eval()

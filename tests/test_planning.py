@@ -3,6 +3,7 @@
 import difflib
 import json
 import sys
+from typing import get_args
 
 import pytest
 import yaml
@@ -18,6 +19,7 @@ from context_nmt.models import mechanisms
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
+from context_nmt.settings.model import LayerSlot
 from context_nmt.settings.parameters import Experiment
 
 MADE_UP = """
@@ -43,7 +45,8 @@ def _made_up_mechanism(tmp_path, monkeypatch):
     """A file in the folder of mechanisms is all that a mechanism needs."""
     folder = tmp_path / "mechanisms"
     folder.mkdir()
-    (folder / f"{PLAIN}.py").write_bytes((mechanisms.FOLDER / f"{PLAIN}.py").read_bytes())
+    for name in {mechanisms.plain(slot) for slot in (*get_args(LayerSlot), "norm")}:
+        (folder / f"{name}.py").write_bytes((mechanisms.FOLDER / f"{name}.py").read_bytes())
     (folder / "__init__.py").touch()
     (folder / "made_up.py").write_text(MADE_UP)
     monkeypatch.setattr(mechanisms, "FOLDER", folder)
@@ -88,6 +91,9 @@ def test_each_stack_has_its_own_number_of_layers():
         "encoder_self_attention": (made_up(3),),
         "decoder_self_attention": (FILLING,) * 3,
         "cross_attention": (made_up(1), made_up(2), made_up(3)),
+        "encoder_feed_forward": (Filling(mechanism="feed_forward"),),
+        "decoder_feed_forward": (Filling(mechanism="feed_forward"),) * 3,
+        "norm": (Filling(mechanism="layer_norm"),),
     }
 
 

@@ -26,7 +26,7 @@ from context_nmt.models.building import build
 from context_nmt.models.plans import Filling
 from context_nmt.transformer.attention import Dropout, LayerContext, ScaledDotProduct
 from context_nmt.transformer.embedding import sinusoids
-from context_nmt.transformer.layers import DecoderLayer, EncoderLayer, Residual, causal_mask
+from context_nmt.transformer.layers import DecoderLayer, EncoderLayer, FeedForward, Residual, causal_mask
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 SOURCE = sentences(5, 3, 4, seed=1)
@@ -35,7 +35,7 @@ DROPOUTS = {  # the end of a submodule's name: the setting that it follows
     "residual.dropout": "dropout",
     "embedding.dropout": "embedding_dropout",
     "attend": "attention_dropout",
-    "feed_forward.dropout": "feed_forward_dropout",
+    "network.dropout": "feed_forward_dropout",
 }
 NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
 
@@ -63,8 +63,8 @@ def copy_stack(ours, theirs):
             norms.append(layer.cross_residual.norm)
         for number, norm in enumerate([*norms, layer.feed_forward.residual.norm], start=1):
             copy(norm, f"norm{number}")
-        copy(layer.feed_forward.inner, "linear1")
-        copy(layer.feed_forward.outer, "linear2")
+        copy(layer.feed_forward.network.inner, "linear1")
+        copy(layer.feed_forward.network.outer, "linear2")
         for name, attention in attentions.items():
             projections = attention.query, attention.key, attention.value
             for part in ("weight", "bias"):
@@ -205,10 +205,19 @@ class Nothing(nn.Module):
 def test_a_residual_may_start_from_the_queries(norm):
     states = torch.randn(2, 3, WIDTH)
     mask = torch.ones(1, 1, 1, 3, dtype=torch.bool)
-    context = LayerContext((states,), (), mask, causal=False, padding=torch.ones(2, 3, dtype=torch.bool))
-    own, cross = (shake(Residual(width=WIDTH, norm=norm, dropout=0.0, epsilon=1e-5)) for _ in range(2))
-    given = {"self_attention": Nothing(), "residual": own, "feed_forward": nn.Identity()}
-    assert_close(EncoderLayer(**given)(states, context)[0], own.norm(states))
+    ids = torch.ones(2, 3, dtype=torch.long)
+    context = LayerContext((states,), (), mask, causal=False, padding=ids.bool(), ids=ids)
+    own, cross, last = (shake(Residual(nn.LayerNorm(WIDTH), pre=norm == "pre", dropout=0.0)) for _ in range(3))
+    given = {
+        "self_attention": Nothing(),
+        "residual": own,
+        "feed_forward": FeedForward(network=Nothing(), residual=last),
+    }
+
+    def left(states):
+        return states if norm == "pre" else last.norm(states)
+
+    assert_close(EncoderLayer(**given)(states, context)[0], left(own.norm(states)))
     decoder = DecoderLayer(**given, cross_attention=Nothing(), cross_residual=cross)
-    crossing = context.over_memory((states,), mask, None)
-    assert_close(decoder(states, context, crossing)[0], cross.norm(own.norm(states)))
+    crossing = context.over_memory((states,), ids, mask, None)
+    assert_close(decoder(states, context, crossing, context)[0], left(cross.norm(own.norm(states))))

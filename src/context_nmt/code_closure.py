@@ -8,6 +8,7 @@ out, since no result depends on it: the modules of PRESENTING, messages of `User
 
 import ast
 import hashlib
+import importlib.util
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -73,6 +74,8 @@ def check_code(root: Path, stage: str, by_name: Digests) -> None:
 def named_digest(root: Path, module: str) -> str:
     """Return the digest of a module that is loaded by name; raise UserError if it has none."""
     digests = read_json(root / "src/code" / NAMED)
+    if not module.startswith("context_nmt."):
+        return digest_of_module(module, root)
     if module not in digests:
         raise UserError(
             f"src/code/{NAMED} does not have {module}; run `dvc repro src/dvc.yaml` in {root.resolve()}. Other modules"
@@ -98,7 +101,7 @@ def closure(root: Path, *files: Path) -> Digests:
     waiting = list(files)
     while waiting:
         path = waiting.pop()
-        name = str(path.relative_to(root))
+        name = str(path.relative_to(root) if path.is_relative_to(root) else path.name)
         if name not in digests:
             digests[name] = _digest_of_file(path)
             waiting += _needed_by(root, path) if path.suffix == ".py" else ()
@@ -107,8 +110,20 @@ def closure(root: Path, *files: Path) -> Digests:
 
 def digest_of_module(name: str, root: Path = ROOT) -> str:
     """Return a single digest of a module, given its `__name__`, and its imports."""
-    digests = closure(root, root / "src" / f"{name.replace('.', '/')}.py")
+    digests = closure(root, _file_of(name, root))
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _file_of(module: str, root: Path) -> Path:
+    """Return the file of a module of the project, or of one in its folder or installed."""
+    path = f"{module.replace('.', '/')}.py"
+    for folder in (root / "src", root):
+        if (folder / path).is_file():
+            return folder / path
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise UserError(f"no module {module}; it must be installed, or in the project's folder")
+    return Path(spec.origin)
 
 
 def _needed_by(root: Path, path: Path) -> Iterator[Path]:
@@ -117,8 +132,9 @@ def _needed_by(root: Path, path: Path) -> Iterator[Path]:
     The data of a package are its files and those in its subfolders that are no packages.
     """
     for module in _imported_names(path):
-        base = root / "src" / Path(*module.split("."))
-        yield from (file for file in (base / "__init__.py", base.with_suffix(".py")) if file.is_file())
+        for folder in (root / "src", root):
+            base = folder / Path(*module.split("."))
+            yield from (file for file in (base / "__init__.py", base.with_suffix(".py")) if file.is_file())
     if path.is_relative_to(root / "src"):
         yield from (file for parent in path.parents if (file := parent / "__init__.py").is_file())
     if path.name == "__init__.py":
@@ -137,7 +153,7 @@ def _imported_names(path: Path) -> tuple[str, ...]:
             if node.level or node.module is None:
                 raise UserError(f"{path}: line {node.lineno}: a relative import; write the whole name")
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(name for name in names if name.split(".")[0] == "context_nmt")
+    return tuple(names)
 
 
 @cache

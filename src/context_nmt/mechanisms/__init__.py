@@ -1,1 +1,1 @@
-"""One file per mechanism; each exports SLOTS, Settings and build."""
+"""One file per mechanism; each exports SLOTS, Settings, build and FACTS."""

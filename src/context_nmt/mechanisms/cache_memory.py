@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from context_nmt.settings import Checked, PositiveInteger
 from context_nmt.transformer.attention import Place, linear
+from context_nmt.transformer.facts import Facts, set_gate
 from context_nmt.transformer.sentence_context import SentenceContext
 
 SLOTS = ("decoder_output",)
@@ -92,3 +93,18 @@ def cells(words: Tensor, real: Tensor, count: int) -> tuple[Tensor, Tensor]:
     first = same.tril(-1).sum(-1) == 0
     share = 0.5 ** (later + (~first).int())  # of a position in its word's cell
     return same * share[:, None], last & (newer < count)
+
+
+class _Unchanged(nn.Module):
+    def forward(self, states: Tensor, _: SentenceContext) -> Tensor:
+        return states
+
+
+FACTS = Facts(
+    settings={"cells": 3, "sentences": 2},
+    parameters=lambda place: 3 * place.width**2 + place.width,
+    neutral=lambda module, _: set_gate(module.get_submodule("gate"), -1e4),
+    equals=lambda _: _Unchanged(),
+    refused=(({"cells": 0}, "cells: "),),
+    dropping=frozenset(),
+)

@@ -28,6 +28,7 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
+from context_nmt.transformer.facts import Facts, copy_parts, plain_parameters, set_gate
 
 SLOTS = ("cross_attention",)
 
@@ -100,3 +101,20 @@ def _steps_before(context: LayerContext) -> int:
         return 0
     context.state["position"] = 1 + context.state.get("position", -1)
     return int(context.state["position"])
+
+
+def _with_the_global_gate(attention: nn.Module, plain: nn.Module) -> None:
+    """The gate lets the whole sentence through, and the window not at all."""
+    copy_parts(attention, plain, "query", "key", "value", "output")
+    set_gate(attention.get_submodule("gate"), 1e4)
+
+
+FACTS = Facts(
+    settings={"window": 1},
+    parameters=lambda place: plain_parameters(place) + place.width // place.heads + 1,
+    neutral=_with_the_global_gate,
+    other_settings=tuple(
+        {"window": window, "center": center} for window in (0, 2) for center in ("alignment", "target")
+    ),
+    refused=(({"window": -1}, "window: "),),
+)

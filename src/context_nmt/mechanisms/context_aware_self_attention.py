@@ -31,6 +31,7 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
+from context_nmt.transformer.facts import Facts, copy_parts, plain_parameters, set_gate
 
 SLOTS = ("encoder_self_attention", "decoder_self_attention")
 
@@ -127,3 +128,23 @@ def _mean(states: Tensor, context: LayerContext) -> Tensor:
         return states.cumsum(dim=1) / count[:, None]
     real = context.padding[:, :, None].to(states.dtype)
     return (states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+
+
+def _with_closed_gates(attention: nn.Module, plain: nn.Module) -> None:
+    """Queries and keys without their context."""
+    copy_parts(attention, plain, "value", "output")
+    for name in ("query", "key"):
+        attention.get_submodule(f"{name}.projection").load_state_dict(plain.get_submodule(name).state_dict())
+        set_gate(attention.get_submodule(f"{name}.gate"), -1e4)
+
+
+FACTS = Facts(
+    # layer 1 has one mean: two maps U and two gates
+    parameters=lambda place: plain_parameters(place) + 2 * place.width**2 + 2 * (2 * place.width + 1),
+    neutral=_with_closed_gates,
+    other_settings=tuple(
+        {"context": context, **more}
+        for context in ("global", "deep", "deep_global", "deep_global_and_deep")
+        for more in ({}, {"mixed_into": "queries"}, {"mixed_into": "keys"}, {"gate": "head"}, {"gate": "none"})
+    ),
+)

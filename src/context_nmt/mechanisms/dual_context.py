@@ -34,6 +34,7 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
+from context_nmt.transformer.facts import Facts, copy_parts
 
 SLOTS = ("encoder_self_attention", "decoder_self_attention")
 
@@ -124,3 +125,28 @@ class FeatureInteraction(nn.Module):
         )
         keys, values = extended(state, "keys", keys), extended(state, "values", values)
         return merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal))
+
+
+def _parameters(place: Place) -> int:
+    """W_r and b_r for a window of 3, six square matrices, W_z, b_z and a norm."""
+    square, width = place.width**2, place.width
+    return 3 * 2 * square + 2 * width + 6 * square + (6 * width if place.bias else 0) + 2 * square + width + 2 * width
+
+
+@torch.no_grad()
+def _without_the_local_unit(module: nn.Module, plain: nn.Module) -> None:
+    """W_z sees the global unit alone, as the plain output map."""
+    copy_parts(module.get_submodule("global_interaction"), plain, "query", "key", "value")
+    weight = module.get_parameter("output.weight")
+    weight.copy_(torch.cat([torch.zeros_like(weight[:, ::2]), plain.get_parameter("output.weight")], dim=1))
+    module.get_parameter("output.bias").copy_(plain.get_parameter("output.bias"))
+
+
+FACTS = Facts(
+    settings={"kernel_size": 3},
+    parameters=_parameters,
+    neutral=_without_the_local_unit,
+    other_settings=tuple({"kernel_size": size} for size in (1, 2, 4, 5, 8)),
+    refused=(({"kernel_size": 0}, "kernel_size: "),),
+    dropping=frozenset({"dropout", "attention_dropout"}),
+)

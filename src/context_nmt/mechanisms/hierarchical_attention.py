@@ -35,6 +35,7 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
+from context_nmt.transformer.facts import Facts, set_gate
 from context_nmt.transformer.sentence_context import SentenceContext
 
 SLOTS = ("encoder_output", "decoder_output")
@@ -202,3 +203,32 @@ def _ratio(size: int, rate: Tensor) -> Tensor:
     """Return deviation / (sample's standard deviation + 1e-6) of D = `size` values, given 1 / deviation."""
     share = math.sqrt((size - 1) / size)
     return share / (1 + EPSILON * share * rate)
+
+
+class _OutputNorm(Norm):
+    """LN_out alone."""
+
+    def forward(self, states: Tensor, context: SentenceContext | None = None) -> Tensor:
+        return super().forward(states)
+
+
+def _parameters(place: Place) -> int:
+    """Two attentions with biases, the gate, the feed-forward network and five norms; 4,730,880 at 512 and 2,048."""
+    width, hidden = place.width, place.feed_forward_width
+    return 2 * 4 * (width**2 + width) + 2 * width**2 + width + 2 * width * hidden + hidden + width + 5 * 2 * width
+
+
+def _with_a_closed_gate(module: nn.Module, norm: nn.Module) -> None:
+    """Nothing of the context."""
+    module.get_submodule("output_norm").load_state_dict(norm.state_dict())
+    set_gate(module.get_submodule("gate"), -1e4)
+
+
+FACTS = Facts(
+    settings={"sentences": 2},
+    parameters=_parameters,
+    neutral=_with_a_closed_gate,
+    equals=lambda place: _OutputNorm(place.width),
+    refused=(({"sentences": 0}, "sentences: "),),
+    dropping=frozenset({"dropout", "attention_dropout"}),
+)

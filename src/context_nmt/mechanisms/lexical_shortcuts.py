@@ -16,7 +16,7 @@ official_residual.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from context_nmt.settings import Checked
 from context_nmt.transformer.attention import (
     LayerContext,
+    MultiHeadAttention,
     Place,
     ScaledDotProduct,
     Shows,
@@ -32,6 +33,7 @@ from context_nmt.transformer.attention import (
     merge_heads,
     split_heads,
 )
+from context_nmt.transformer.facts import Facts, copy_parts
 
 SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 
@@ -140,3 +142,39 @@ class FusedProjection(nn.Module):
     def forward(self, shortcut: Tensor, states: Tensor) -> Tensor:
         """E and H [B, S, D] -> [B, S, D]."""
         return self.mixed(*self.projection(torch.cat([shortcut, states], dim=-1)).chunk(2, dim=-1))
+
+
+class _KeysOfTheRawInput(MultiHeadAttention):
+    """Keys and values of H, which is not normalized."""
+
+    def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
+        states = context.memory_states or context.stack_states
+        return super().forward(queries, replace(context, memory_states=states[-1:]))
+
+
+def _parameters(place: Place) -> int:
+    """Queries and output as ever; with feature fusion two maps of twice the width, and a vector for each gate."""
+    width = place.width
+    biases = 2 * width + 2 * 2 * width if place.bias else 0
+    return 2 * width**2 + 2 * (2 * width) ** 2 + 2 * width + biases
+
+
+@torch.no_grad()
+def _without_shortcuts(module: nn.Module, plain: nn.Module) -> None:
+    """Closed gates, and the second half of each fused map sees H alone."""
+    copy_parts(module, plain, "query", "output")
+    for name in ("key", "value"):
+        module.get_parameter(f"{name}.mixed.bias").fill_(-1e4)
+        weight, width = plain.get_parameter(f"{name}.weight"), len(plain.get_parameter(f"{name}.weight"))
+        fused = module.get_submodule(f"{name}.projection")
+        fused.get_parameter("weight")[width:] = torch.cat([torch.zeros_like(weight), weight], dim=1)
+        fused.get_parameter("bias")[width:] = plain.get_parameter(f"{name}.bias")
+
+
+FACTS = Facts(
+    settings={"feature_fusion": True},
+    parameters=_parameters,
+    neutral=_without_shortcuts,
+    equals=lambda place: _KeysOfTheRawInput(width=place.width, heads=place.heads, bias=place.bias, dropout=0.0),
+    other_settings=({}, {"lexical": False}, {"lexical": False, "feature_fusion": True}, {"gates": False}),
+)

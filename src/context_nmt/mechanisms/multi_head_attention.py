@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from context_nmt.settings import Checked
 from context_nmt.transformer.attention import MultiHeadAttention, Place
+from context_nmt.transformer.facts import Facts, copy_parts, plain_parameters
 
 SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 
@@ -22,3 +23,9 @@ def build(settings: Settings, place: Place) -> MultiHeadAttention:
         dropout=place.attention_dropout,
         independent_queries=True,
     )
+
+
+FACTS = Facts(
+    parameters=plain_parameters,
+    neutral=lambda attention, plain: copy_parts(attention, plain, "query", "key", "value", "output"),
+)

@@ -9,12 +9,10 @@ from context_nmt.files import UserError
 from context_nmt.models import mechanisms
 from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
-from context_nmt.settings.model import ModelSettings, OutputSlot
+from context_nmt.settings.model import ModelSettings, ModelSlot, OutputSlot
 from context_nmt.transformer.attention import Place
 from context_nmt.transformer.embedding import Embedding, token_table
 from context_nmt.transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, FeedForward, Residual
-
-ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> Model:
@@ -40,23 +38,23 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     encoder_layers = [
         EncoderLayer(
             self_attention=_mechanism(plan, "encoder_self_attention", layer),
-            residual=_residual(model),
-            feed_forward=_feed_forward(model),
+            residual=_residual(plan, layer),
+            feed_forward=_feed_forward(plan, "encoder_feed_forward", layer),
         )
         for layer in range(1, model.encoder_layers + 1)
     ]
     decoder_layers = [
         DecoderLayer(
             self_attention=_mechanism(plan, "decoder_self_attention", layer),
-            residual=_residual(model),
+            residual=_residual(plan, layer),
             cross_attention=_mechanism(plan, "cross_attention", layer),
-            cross_residual=_residual(model),
-            feed_forward=_feed_forward(model),
+            cross_residual=_residual(plan, layer),
+            feed_forward=_feed_forward(plan, "decoder_feed_forward", layer),
         )
         for layer in range(1, model.decoder_layers + 1)
     ]
-    parts["encoder"] = Encoder(encoder_layers, _final_norm(model))
-    parts["decoder"] = Decoder(decoder_layers, _final_norm(model))
+    parts["encoder"] = Encoder(encoder_layers, _final_norm(plan, model.encoder_layers))
+    parts["decoder"] = Decoder(decoder_layers, _final_norm(plan, model.decoder_layers))
     parts["output"] = output
     parts |= {slot: _mechanism(plan, slot, 1) for slot in get_args(OutputSlot) if slot in plan.slots}
     built: Model = importlib.import_module(plan.kind_module).build(model, parts)
@@ -77,15 +75,26 @@ def _initialise_like_bert(model: nn.Module) -> None:
 
 def _embedding(model: ModelSettings, table: nn.Embedding, *, bias: bool = False) -> Embedding:
     learned = token_table(model.maximum_positions, model.width, "bert") if model.positions == "learned" else None
-    scale, dropout = model.embedding_scale, model.embedding_dropout
-    return Embedding(table, positions=learned, scale=scale, dropout=dropout, bias=bias)
+    return Embedding(
+        table,
+        positions=learned,
+        sinusoidal=model.positions == "sinusoidal",
+        scale=model.embedding_scale,
+        dropout=model.embedding_dropout,
+        bias=bias,
+    )
 
 
 def _mechanism(plan: ModelPlan, slot: str, layer: int) -> Any:
     """Build the mechanism of a slot in a layer, counted from 1."""
-    model, filling = plan.model, plan.slots[slot][layer - 1]
+    filling = plan.slots[slot][0 if slot in get_args(ModelSlot) else layer - 1]
     mechanism = mechanisms.load(filling.mechanism)
-    place = Place(
+    return mechanism.build(mechanism.Settings(**filling.settings), place_of(plan.model, slot, layer))
+
+
+def place_of(model: ModelSettings, slot: str, layer: int) -> Place:
+    """Return the place of a slot's mechanism in a layer, counted from 1."""
+    return Place(
         slot=slot,
         layer=layer,
         width=model.width,
@@ -94,23 +103,19 @@ def _mechanism(plan: ModelPlan, slot: str, layer: int) -> Any:
         bias=model.attention_bias,
         dropout=model.dropout,
         attention_dropout=model.attention_dropout,
+        feed_forward_dropout=model.feed_forward_dropout,
+        activation=model.activation,
         layer_norm_epsilon=model.layer_norm_epsilon,
     )
-    return mechanism.build(mechanism.Settings(**filling.settings), place)
 
 
-def _residual(model: ModelSettings) -> Residual:
-    return Residual(width=model.width, norm=model.norm, dropout=model.dropout, epsilon=model.layer_norm_epsilon)
+def _residual(plan: ModelPlan, layer: int) -> Residual:
+    return Residual(_mechanism(plan, "norm", layer), pre=plan.model.norm == "pre", dropout=plan.model.dropout)
 
 
-def _feed_forward(model: ModelSettings) -> FeedForward:
-    return FeedForward(
-        hidden=model.feed_forward_width,
-        activation=ACTIVATIONS[model.activation](),
-        dropout=model.feed_forward_dropout,
-        residual=_residual(model),
-    )
+def _feed_forward(plan: ModelPlan, slot: str, layer: int) -> FeedForward:
+    return FeedForward(network=_mechanism(plan, slot, layer), residual=_residual(plan, layer))
 
 
-def _final_norm(model: ModelSettings) -> nn.Module:
-    return nn.LayerNorm(model.width, eps=model.layer_norm_epsilon) if model.norm == "pre" else nn.Identity()
+def _final_norm(plan: ModelPlan, layer: int) -> nn.Module:
+    return _mechanism(plan, "norm", layer) if plan.model.norm == "pre" else nn.Identity()

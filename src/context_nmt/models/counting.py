@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from context_nmt.models.building import build
+from context_nmt.models.building import build, place_of
+from context_nmt.models.mechanisms import facts_of
 from context_nmt.models.plans import ModelPlan
 from context_nmt.settings.model import JOINED
 
@@ -18,8 +19,9 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
 
     For concatenation, also return the numbers of previous sentences, which are joined.
     FLOPs are those of training: the matrix products of one forward and backward pass over a sentence pair of 25 and
-    25 units (fewer if the model has no more learned positions), divided by the target units; a multiplication and an
-    addition count as two. Previous sentences are as long, and their target units do not count.
+    25 units (fewer if the model has no more learned positions), and what FACTS of a mechanism adds, divided by the
+    target units; a multiplication and an addition count as two. Previous sentences are as long, and their target units
+    do not count.
     """
     length = SENTENCE_LENGTH
     with torch.device("meta"):
@@ -32,6 +34,12 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
             if model.in_documents:  # previous sentences are encoded once
                 inputs.append(torch.zeros(1, model.sentences, dtype=torch.long))
             model.output(model(*inputs)).sum().backward()
+    flops = counter.get_total_flops() + sum(
+        further(place_of(plan.model, slot, number), length)
+        for slot, layers in plan.slots.items()
+        for number, layer in enumerate(layers, start=1)
+        if (further := facts_of(layer.mechanism).further_flops)
+    )
     parts: dict[str, int] = {}
     for name, parameter in model.named_parameters():  # encoder.layers.3.self_attention.query.weight
         first, *rest = re.sub(r"layers\.\d+\.", "", name).split(".")
@@ -42,7 +50,7 @@ def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int)
         **{key: number for key in JOINED if (number := getattr(model, key))},
         "parameters": sum(parts.values()),
         "parameters_by_part": parts,
-        "flops_per_target_token": round(counter.get_total_flops() / length),
+        "flops_per_target_token": round(flops / length),
         "slots": {
             slot: [{"mechanism": layer.mechanism, **layer.settings} for layer in layers]
             for slot, layers in plan.slots.items()

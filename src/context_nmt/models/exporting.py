@@ -11,7 +11,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, SPECIALS, UNKNOWN
 from context_nmt.files import UserError, replacing_folder
 from context_nmt.models.checkpoints import load_metadata, load_run, weights_of_run
-from context_nmt.models.mechanisms import PLAIN
+from context_nmt.models.mechanisms import plain
 from context_nmt.models.plans import ModelPlan
 from context_nmt.transformer.embedding import Embedding, sinusoids
 
@@ -62,8 +62,10 @@ def _check(plan: ModelPlan, path: Path) -> None:
         raise UserError(f"{path}: is a {plan.model.kind} model; CTranslate2 runs autoregressive ones (model.kind)")
     for slot, fillings in plan.slots.items():
         for filling in fillings:
-            if filling.mechanism != PLAIN:
-                raise UserError(f"{path}: has {filling.mechanism} in {slot}; CTranslate2 has only the plain attention")
+            if filling.mechanism != plain(slot):
+                raise UserError(f"{path}: has {filling.mechanism} in {slot}; CTranslate2 has only {plain(slot)} there")
+    if plan.model.positions == "none":
+        raise UserError(f"{path}: has no positions (model.positions); CTranslate2 adds them to the embeddings")
 
 
 def _embedding(side: Any, spec: Any, embedding: Embedding) -> None:
@@ -89,8 +91,8 @@ def _layer(spec: Any, layer: Any) -> None:
         _linear(spec.attention.linear[1], crossing.key, crossing.value)
         _linear(spec.attention.linear[2], crossing.output)
     _norm(spec.ffn.layer_norm, layer.feed_forward.residual.norm)
-    _linear(spec.ffn.linear_0, layer.feed_forward.inner)
-    _linear(spec.ffn.linear_1, layer.feed_forward.outer)
+    _linear(spec.ffn.linear_0, layer.feed_forward.network.inner)
+    _linear(spec.ffn.linear_1, layer.feed_forward.network.outer)
 
 
 def _linear(spec: Any, *layers: nn.Linear) -> None:

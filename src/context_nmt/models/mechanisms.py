@@ -9,8 +9,9 @@ from torch import nn
 import context_nmt.mechanisms
 from context_nmt.files import UserError
 from context_nmt.transformer.attention import Place
+from context_nmt.transformer.facts import Facts
 
-PLAIN = "multi_head_attention"  # fills every slot of a layer that a variant does not name
+PLAIN = "multi_head_attention"
 FOLDER = Path(context_nmt.mechanisms.__path__[0])
 
 
@@ -23,18 +24,33 @@ class Mechanism(Protocol):
     def build(self, settings: Any, place: Place) -> nn.Module: ...
 
 
+def plain(slot: str) -> str:
+    """Return the mechanism that fills a slot which a variant does not name."""
+    return "layer_norm" if slot == "norm" else "feed_forward" if slot.endswith("feed_forward") else PLAIN
+
+
 def names() -> list[str]:
     """Return the names of all mechanisms on disk, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 
 
 def load(name: str) -> Mechanism:
-    """Load one mechanism; raise UserError for an unknown name, listing those on disk."""
-    if name not in names():
-        raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}")
-    return cast(Mechanism, importlib.import_module(module(name)))
+    """Load a mechanism, one of `mechanisms/` or the module PACKAGE.MODULE; raise UserError if there is none."""
+    if "." not in name and name not in names():
+        raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}, and PACKAGE.MODULE is one of your own")
+    try:
+        return cast(Mechanism, importlib.import_module(module(name)))
+    except ModuleNotFoundError as error:
+        if not module(name).startswith(f"{error.name}"):
+            raise
+        raise UserError(f"no module {name}; it must be installed, or in the project's folder") from None
+
+
+def facts_of(name: str) -> Facts:
+    """Return what a mechanism says of itself, which may be nothing."""
+    return getattr(load(name), "FACTS", Facts())
 
 
 def module(name: str) -> str:
     """Return the full name of a mechanism's module."""
-    return f"{context_nmt.mechanisms.__name__}.{name}"
+    return name if "." in name else f"{context_nmt.mechanisms.__name__}.{name}"

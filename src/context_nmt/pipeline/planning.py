@@ -16,7 +16,7 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.settings import check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.model import AveragingSettings, LayerSlot, ModelSettings, OutputSlot
+from context_nmt.settings.model import AveragingSettings, LayerSlot, ModelSettings, ModelSlot
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 
 VOCABULARY = 100  # size for models that are built without weights
@@ -100,11 +100,11 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(
             slot,
-            recipe.slots.get(slot, {"mechanism": mechanisms.PLAIN}),
+            recipe.slots.get(slot, {"mechanism": mechanisms.plain(slot)}),
             recipe.model,
             f"variants.{variant}.slots.{slot}",
         )
-        for slot in (*get_args(LayerSlot), *recipe.slots)
+        for slot in (*get_args(LayerSlot), "norm", *recipe.slots)
     }
     return VariantPlan(
         training=TrainingPlan(model=ModelPlan(model=recipe.model, slots=slots), training=recipe.training),
@@ -116,9 +116,9 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
 def _fill(
     slot: str, given: dict[str, Any] | list[dict[str, Any]], model: ModelSettings, key: str
 ) -> tuple[Filling, ...]:
-    """Spread one slot's entry, or list of entries, over the layers; plain attention fills the remaining layers."""
+    """Spread one slot's entry, or list of entries, over the layers; the plain mechanism fills the remaining layers."""
     count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
-    if slot in get_args(OutputSlot):
+    if slot in get_args(ModelSlot):
         count = 1
         if not isinstance(given, dict) or "layers" in given:
             raise UserError(f"params.yaml: {key}: it must be one {{mechanism: NAME, …}}, without layers")
@@ -129,7 +129,7 @@ def _fill(
         if repeated := sorted(filled.keys() & fillings.keys()):
             raise UserError(f"params.yaml: {path}.layers: another entry of this slot fills {repeated}, too")
         fillings |= filled
-    return tuple(fillings.get(layer, Filling(mechanism=mechanisms.PLAIN)) for layer in range(1, count + 1))
+    return tuple(fillings.get(layer, Filling(mechanism=mechanisms.plain(slot))) for layer in range(1, count + 1))
 
 
 def _fillings(slot: str, entry: dict[str, Any], count: int, key: str) -> dict[int, Filling]:

@@ -14,9 +14,11 @@ from context_nmt.settings import (
     require,
 )
 
-LayerSlot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]  # in every layer
+AttentionSlot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]
+LayerSlot = Literal[AttentionSlot, "encoder_feed_forward", "decoder_feed_forward"]  # in every layer
 OutputSlot = Literal["encoder_output", "decoder_output"]  # after a stack, over the previous sentences; mostly empty
-Slot = Literal[LayerSlot, OutputSlot]
+ModelSlot = Literal["norm", OutputSlot]  # filled once for the whole model
+Slot = Literal[LayerSlot, ModelSlot]
 
 
 JOINED = ("previous_sources", "previous_targets")  # keys of model that only concatenation has
@@ -46,7 +48,8 @@ class ModelSettings(Checked):
     attention_bias: bool = False  # biases in the projections of attentions
     # shared embeddings: decoder: target embedding and output; all: the source embedding, too (needs units.joint)
     tying: Literal["none", "decoder", "all"] = "all"
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # encoding of positions
+    # added to the embeddings; none: left to mechanisms, such as rotary_positions
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
     # number of learned positions, and of lengths that a masked model predicts
     maximum_positions: PositiveInteger = 1024
     embedding_scale: bool = True  # multiply embeddings by the square root of the width
@@ -65,7 +68,7 @@ class ModelSettings(Checked):
     def __post_init__(self) -> None:
         require(self.width % self.heads == 0, f"width is {self.width}; it must be divisible by heads ({self.heads})")
         require(
-            self.width % 2 == 0 or self.positions == "learned",
+            self.width % 2 == 0 or self.positions != "sinusoidal",
             f"width is {self.width}; it must be even where positions is sinusoidal",
         )
         sources, targets = self.previous_sources, self.previous_targets

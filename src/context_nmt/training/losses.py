@@ -39,6 +39,7 @@ class Objective(nn.Module):
         self.smoothing = plan.training.label_smoothing
         self.precision = "fp32"  # or bf16, of linear maps; weights are always fp32
         self.of_chunk = loss_of_chunk
+        self.with_loss: list[Any] = [module for module in model.modules() if hasattr(module, "auxiliary_loss")]
 
     def compile_parts(self) -> None:
         """Compile the encoder, the decoder and the loss, each for all shapes; the embeddings stay as they are."""
@@ -58,7 +59,9 @@ class Objective(nn.Module):
                 smoothing=self.smoothing,
                 of_chunk=self.of_chunk,
             )
-        return loss if further is None else replace(loss, smoothed=loss.smoothed + further)
+        for more in (further, *(module.auxiliary_loss for module in self.with_loss)):
+            loss = loss if more is None else replace(loss, smoothed=loss.smoothed + more)
+        return loss
 
 
 def cross_entropy(

@@ -48,6 +48,7 @@ class Updater:
         self.device = model.device
         self.objective = Objective(model, plan)
         self.objective.precision = resolved(plan.training.precision, self.device)
+        self.numbers = [buffer for name, buffer in model.named_buffers() if name.rpartition(".")[2] == "update"]
         self.shared = self.processes.sharing_gradients(self.objective)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -61,6 +62,8 @@ class Updater:
         """Lower the mean loss per target token of all processes' batches; return the sums without waiting for a GPU."""
         if not self.model.training:  # else it would walk through all modules, for milliseconds
             self.model.train()
+        for buffer in self.numbers:
+            buffer.fill_(number)
         losses = self.no_totals().losses
         (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
         for index, batch in enumerate(batches):

@@ -29,25 +29,33 @@ class LayerContext:
     mask: Tensor  # bool [B or 1, 1, T_query or 1, T_key]
     causal: bool  # whether position t must not depend on later ones; the mask then hides these and nothing else
     padding: Tensor  # bool [B, T] of the queries, True = real token
+    ids: Tensor  # [B, T] units of the queries
     memory_states: tuple[Tensor, ...] = ()  # of a cross-attention: encoder states, [0] embeddings, [-1] output
+    memory_ids: Tensor | None = None  # and the units of the source, [B, S]
     state: State | None = None  # None = the whole sequence; a dict = one decoding step, owned by this sublayer
 
     def with_queries(self, queries: Tensor) -> "LayerContext":
         """Add this layer's queries [B, T, D] to the inputs of the stack."""
         return replace(self, stack_inputs=(*self.stack_inputs, queries))
 
-    def over_memory(self, memory_states: tuple[Tensor, ...], mask: Tensor, state: State | None) -> "LayerContext":
+    def over_memory(
+        self, memory_states: tuple[Tensor, ...], ids: Tensor, mask: Tensor, state: State | None
+    ) -> "LayerContext":
         """Return the context of the cross-attention in the same layer."""
-        return replace(self, memory_states=memory_states, mask=mask, state=state, causal=False)
+        return replace(self, memory_states=memory_states, memory_ids=ids, mask=mask, state=state, causal=False)
 
 
 class Attention(Protocol):
-    """The attention of a layer: queries [B, T, D] -> [B, T, D].
+    """The attention or the feed-forward network of a layer: queries [B, T, D] -> [B, T, D].
 
     A cross-attention whose output at a query depends on that query and the memory alone, and whose state depends on the
     memory alone, may have an attribute `independent_queries = True`; decoding then copies no memory. The output of one
     with an attribute `residual_of_queries = True` is added to its queries, not to the states that they come from: under
     pre-norm the residual then adds normalized states. An attribute `shows` lists the values that analyses can read.
+
+    A module with an attribute `auxiliary_loss` sets it in each forward pass: a sum over the real tokens in nats, which
+    training adds to the loss. A module with a buffer `update` (a number, not persistent) finds the number of the update
+    there in training, and infinity otherwise.
     """
 
     def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...
@@ -76,6 +84,8 @@ class Place:
     bias: bool
     dropout: float  # of a sublayer's output
     attention_dropout: float
+    feed_forward_dropout: float = 0.0
+    activation: str = "relu"
     layer_norm_epsilon: float = 1e-5
 
 
@@ -139,6 +149,7 @@ def attend_to_memory(attention: Attention, queries: Tensor, context: LayerContex
         stack_states=tuple(map(fold, context.stack_states)),
         stack_inputs=tuple(map(fold, context.stack_inputs)),
         padding=context.padding.reshape(rows, -1),
+        ids=context.ids.reshape(rows, -1),
     )
     return attention(fold(queries), folded).reshape(queries.shape)
 
@@ -159,24 +170,38 @@ class ScaledDotProduct(nn.Module):
         self.dropout = dropout
         self.weights = nn.Identity()
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, *, causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+        *,
+        causal: bool = False,
+        bias: Tensor | None = None,
+    ) -> Tensor:
         """Queries [B, H, T, D/H], keys and values [B, H, S, D/H], mask [B or 1, 1, T or 1, S] -> [B, H, T, D/H].
 
-        With `causal`, the mask hides later positions and nothing else: a GPU then does without it.
+        With `causal`, the mask hides later positions and nothing else: a GPU then does without it. A bias
+        [B or 1, H or 1, T, S] is added to the scores.
         """
         if torch.is_autocast_enabled("cpu") and torch.is_grad_enabled():
             # The backward pass of PyTorch's bf16 kernel takes 27 ms on a CPU, that of fp32 2 ms.
             with torch.autocast("cpu", enabled=False):
-                return self(queries.float(), keys.float(), values.float(), mask, causal=causal)
+                return self(queries.float(), keys.float(), values.float(), mask, causal=causal, bias=bias)
         dropout = self.dropout if self.training else 0.0
-        unmasked = causal and queries.device.type != "cpu"
+        on_gpu = queries.device.type != "cpu"
+        unmasked = causal and on_gpu and bias is None
         # In a decoding step, a single query sees all positions: products are faster than a GPU's kernels for attention.
-        step = unmasked and queries.size(2) == 1
+        step = causal and on_gpu and queries.size(2) == 1
         if not self.weights._forward_hooks and not step:
+            seen = mask if bias is None else bias.to(queries.dtype).masked_fill(~mask, -math.inf)
             return functional.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=None if unmasked else mask, dropout_p=dropout, is_causal=unmasked
+                queries, keys, values, attn_mask=None if unmasked else seen, dropout_p=dropout, is_causal=unmasked
             )
         scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.size(-1))  # [B, H, T, S]
+        if bias is not None:
+            scores = scores + bias
         weights = self.weights((scores if step else scores.masked_fill(~mask, -math.inf)).softmax(-1))
         return functional.dropout(weights, dropout) @ values
 

@@ -26,11 +26,19 @@ class Embedding(nn.Module):
     """Token ids [B, T] -> dropout(embedding (times sqrt(D)) (+ bias) + position) [B, T, D]."""
 
     def __init__(
-        self, table: nn.Embedding, *, positions: nn.Embedding | None, scale: bool, dropout: float, bias: bool = False
+        self,
+        table: nn.Embedding,
+        *,
+        positions: nn.Embedding | None,
+        sinusoidal: bool,
+        scale: bool,
+        dropout: float,
+        bias: bool = False,
     ) -> None:
         super().__init__()
         self.table = table
-        self.positions = positions  # learned; None = sinusoids
+        self.positions = positions  # learned
+        self.sinusoidal = sinusoidal
         self.bias = nn.Parameter(torch.zeros(table.embedding_dim)) if bias else None
         self.scale = math.sqrt(table.embedding_dim) if scale else 1.0
         self.dropout = Dropout(dropout)
@@ -40,7 +48,9 @@ class Embedding(nn.Module):
         embedded = self.table(ids) * self.scale
         if self.bias is not None:
             embedded = embedded + self.bias
-        return self.dropout(embedded + self._positions(first_position, ids.size(1), embedded))
+        if self.sinusoidal or self.positions is not None:
+            embedded = embedded + self._positions(first_position, ids.size(1), embedded)
+        return self.dropout(embedded)
 
     def _positions(self, first: int, length: int, like: Tensor) -> Tensor:
         if self.positions is None:

@@ -1,22 +1,22 @@
 """The Transformer's layers and stacks (Vaswani et al. 2017); a layer receives its attention as an argument."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from context_nmt.transformer.attention import Attention, Dropout, LayerContext, State, attend_to_memory, linear
+from context_nmt.transformer.attention import Attention, Dropout, LayerContext, State, attend_to_memory
 
 
 class Residual(nn.Module):
-    """x + dropout(f(x)), with layer norm before f (pre) or after the addition (post)."""
+    """x + dropout(f(x)), with a norm before f (pre) or after the addition."""
 
-    def __init__(self, *, width: int, norm: Literal["pre", "post"], dropout: float, epsilon: float) -> None:
+    def __init__(self, norm: nn.Module, *, pre: bool, dropout: float) -> None:
         super().__init__()
-        self.pre = norm == "pre"
-        self.norm = nn.LayerNorm(width, eps=epsilon)
+        self.pre = pre
+        self.norm = norm
         self.dropout = Dropout(dropout)
 
     def enter(self, states: Tensor) -> Tensor:
@@ -35,21 +35,16 @@ def _added_to(attention: Attention, states: Tensor, queries: Tensor) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between them, and the residual around them."""
+    """The feed-forward network of a layer, and the residual around it."""
 
-    def __init__(self, *, hidden: int, activation: nn.Module, dropout: float, residual: Residual) -> None:
+    def __init__(self, *, network: Attention, residual: Residual) -> None:
         super().__init__()
-        width = residual.norm.normalized_shape[0]
         self.residual = residual
-        self.inner = linear(width, hidden, bias=True)
-        self.activation = activation
-        self.dropout = Dropout(dropout)
-        self.outer = linear(hidden, width, bias=True)
+        self.network = network
 
-    def forward(self, states: Tensor) -> Tensor:
+    def forward(self, states: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
-        hidden = self.activation(self.inner(self.residual.enter(states)))
-        return self.residual.leave(states, self.outer(self.dropout(hidden)))
+        return self.residual.leave(states, self.network(self.residual.enter(states), context))
 
 
 class EncoderLayer(nn.Module):
@@ -64,9 +59,10 @@ class EncoderLayer(nn.Module):
     def forward(self, states: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
         """States [B, S, D] -> next states, and the queries of the self-attention."""
         queries = self.residual.enter(states)
-        attended = self.self_attention(queries, context.with_queries(queries))
+        context = context.with_queries(queries)
+        attended = self.self_attention(queries, context)
         states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
-        return self.feed_forward(states), queries
+        return self.feed_forward(states, context), queries
 
 
 class DecoderLayer(nn.Module):
@@ -89,16 +85,19 @@ class DecoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(
-        self, states: Tensor, context: LayerContext, cross_context: LayerContext
+        self, states: Tensor, context: LayerContext, cross_context: LayerContext, inner_context: LayerContext
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """States [B, T, D] -> next states, queries of the self-attention, and output of the cross-attention."""
+        """States [B, T, D] -> next states, queries of the self-attention, and output of the cross-attention.
+
+        The contexts are those of the self-attention, the cross-attention and the feed-forward network.
+        """
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
         states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
         crossing = self.cross_residual.enter(states)
         crossed = attend_to_memory(self.cross_attention, crossing, cross_context.with_queries(queries))
         states = self.cross_residual.leave(_added_to(self.cross_attention, states, crossing), crossed)
-        return self.feed_forward(states), queries, crossed
+        return self.feed_forward(states, inner_context.with_queries(queries)), queries, crossed
 
 
 @dataclass(frozen=True)
@@ -107,6 +106,7 @@ class Memory:
 
     states: tuple[Tensor, ...]  # [B, S, D] each: [0] embeddings, [i] output of layer i, [-1] the encoder's output
     padding: Tensor  # bool [B, S], True = real token
+    ids: Tensor  # [B, S] units
 
     @property
     def mask(self) -> Tensor:
@@ -120,6 +120,7 @@ class Memory:
         return Memory(
             tuple(states.repeat_interleave(times, dim=0) for states in self.states),
             self.padding.repeat_interleave(times, dim=0),
+            self.ids.repeat_interleave(times, dim=0),
         )
 
 
@@ -131,15 +132,16 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm
 
-    def forward(self, embedded: Tensor, padding: Tensor) -> Memory:
-        """Embedded source [B, S, D], padding [B, S] True = real -> memory."""
+    def forward(self, embedded: Tensor, padding: Tensor, ids: Tensor) -> Memory:
+        """Embedded source [B, S, D], padding [B, S] True = real, ids [B, S] -> memory."""
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
         for layer in self.layers:
-            context = LayerContext(states, inputs, padding[:, None, None, :], causal=False, padding=padding)
+            mask = padding[:, None, None, :]
+            context = LayerContext(states, inputs, mask, causal=False, padding=padding, ids=ids)
             output, queries = layer(states[-1], context)
             states, inputs = (*states, output), (*inputs, queries)
-        return Memory((*states[:-1], self.final_norm(states[-1])), padding)
+        return Memory((*states[:-1], self.final_norm(states[-1])), padding, ids)
 
 
 class Decoded(NamedTuple):
@@ -162,7 +164,8 @@ class Decoder(nn.Module):
         independent = self._independent()
         sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in independent]
         hypotheses: list[dict[str, State]] = [
-            {"self_attention": {}} if one else {"self_attention": {}, "cross_attention": {}} for one in independent
+            {name: {} for name in ("self_attention", "feed_forward", *(() if one else ("cross_attention",)))}
+            for one in independent
         ]
         return sentences, hypotheses
 
@@ -175,6 +178,7 @@ class Decoder(nn.Module):
         embedded: Tensor,
         *,
         padding: Tensor,
+        ids: Tensor,
         mask: Tensor,
         causal: bool,
         memory: Memory,
@@ -192,13 +196,12 @@ class Decoder(nn.Module):
         for index, layer in enumerate(self.layers):
             layer_state: dict[str, State | None] = {} if state is None else {**state[index]}
             context = LayerContext(
-                states, inputs, mask, causal=causal, padding=padding, state=layer_state.get("self_attention")
+                states, inputs, mask, causal=causal, padding=padding, ids=ids, state=layer_state.get("self_attention")
             )
-            layer_memory = memory if independent[index] else repeated
-            cross_context = context.over_memory(
-                layer_memory.states, layer_memory.mask, layer_state.get("cross_attention")
-            )
-            output, queries, crossed = layer(states[-1], context, cross_context)
+            seen = memory if independent[index] else repeated
+            cross_context = context.over_memory(seen.states, seen.ids, seen.mask, layer_state.get("cross_attention"))
+            inner_context = replace(context, state=layer_state.get("feed_forward"))
+            output, queries, crossed = layer(states[-1], context, cross_context, inner_context)
             states, inputs = (*states, output), (*inputs, queries)
         return Decoded(self.final_norm(states[-1]), crossed)
 

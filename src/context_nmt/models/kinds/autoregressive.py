@@ -30,7 +30,7 @@ class TranslationModel(Model):
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory."""
-        return self.encoder(self.source_embedding(source), source != PADDING)
+        return self.encoder(self.source_embedding(source), source != PADDING, source)
 
     def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
         """Target ids [B, T] -> decoder states [B, T, D]; padding on the right does not change them."""
@@ -41,6 +41,7 @@ class TranslationModel(Model):
         result: Decoded = self.decoder(
             self.target_embedding(target_inputs),
             padding=target_inputs != PADDING,
+            ids=target_inputs,
             mask=causal_mask(target_inputs.size(1), target_inputs.device),
             causal=True,
             memory=memory,
@@ -55,7 +56,7 @@ class TranslationModel(Model):
         """
         sentences, hypotheses = self.decoder.new_state()
         return {
-            "sentences": {"memory": (memory.states, memory.padding), "layers": sentences},
+            "sentences": {"memory": (memory.states, memory.padding, memory.ids), "layers": sentences},
             "hypotheses": {"position": 0, "layers": hypotheses},
         }
 
@@ -71,6 +72,7 @@ class TranslationModel(Model):
         decoded = self.decoder(
             self.target_embedding(tokens[:, None], first_position=position),
             padding=torch.ones_like(tokens[:, None], dtype=torch.bool),
+            ids=tokens[:, None],
             mask=torch.ones(1, 1, 1, position + 1, dtype=torch.bool, device=tokens.device),
             causal=True,
             memory=Memory(*sentences["memory"]),

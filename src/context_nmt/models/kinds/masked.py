@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.corpus.vocabulary import BEGIN, PADDING
 from context_nmt.models.model import Model, Predictions
 from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.embedding import token_table
@@ -42,11 +42,12 @@ class MaskedLanguageModel(Model):
         """Source ids [B, S] -> memory, and logits [B, L] of target lengths 0, 1, …; 0 is impossible."""
         token = self.source_embedding.dropout(self.length_embedding.weight[:1].expand(len(source), 1, -1))
         embedded = torch.cat([token, self.source_embedding(source)], dim=1)
-        padding = torch.cat([torch.ones_like(source[:, :1], dtype=torch.bool), source != PADDING], dim=1)
-        memory = self.encoder(embedded, padding)
+        ids = torch.cat([torch.full_like(source[:, :1], BEGIN), source], dim=1)
+        memory = self.encoder(embedded, ids != PADDING, ids)
         lengths = memory.states[-1][:, 0] @ self.length_embedding.weight.T
         lengths = lengths.index_fill(1, torch.zeros(1, dtype=torch.long, device=source.device), -torch.inf)
-        return Memory(tuple(states[:, 1:] for states in memory.states), memory.padding[:, 1:]), lengths
+        states = tuple(states[:, 1:] for states in memory.states)
+        return Memory(states, memory.padding[:, 1:], source), lengths
 
     def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
         """Target ids with masks [B, T] -> decoder states [B, T, D]; every position sees all real ones."""
@@ -54,6 +55,7 @@ class MaskedLanguageModel(Model):
         return self.decoder(
             self.target_embedding(target_inputs),
             padding=padding,
+            ids=target_inputs,
             mask=padding[:, None, None, :],
             causal=False,
             memory=memory,
