@@ -15,6 +15,7 @@ def main() -> None:
         metrics/plans/VARIANT/training.json     model, slots layer by layer, recipe, digests of mechanisms
         metrics/plans/VARIANT/averaging.json
         metrics/plans/VARIANT/decoding.json
+        metrics/plans/models.json               the models of all variants: the describe stage
         metrics/plans/data.CORPUS.json          corpora: the download stage
         metrics/plans/text.json                 corpus and text: the tokenize and evaluation stages
         metrics/plans/units.json                corpus and units: the bpe stage

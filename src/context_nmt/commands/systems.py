@@ -28,13 +28,13 @@ def translate(
 ) -> None:
     """Translate plain text with a trained model.
 
-    The run's folder has all that is needed and can be copied elsewhere: normalization, tokenization, truecasing and
-    units as in training, the averaged model, its search settings, and the way back to plain text. For a document model,
-    empty lines separate documents.
+    Text is normalized, tokenized, truecased and split into units as in training, and translations become plain text
+    again. For a document model, empty lines separate documents. To translate elsewhere, copy the run's folder with its
+    search settings in it: the file decoding.json of its variant's plan.
 
         Reads    standard input          UTF-8 text, one sentence per line
                  RUN/model.safetensors   weights
-                 RUN/decoding.json       search settings
+                 RUN/decoding.json       search settings; without this file, metrics/plans/VARIANT/decoding.json
                  RUN/text/               truecasers, BPE codes or sentencepiece models, vocabularies
         Writes   standard output         translations; an empty line stays empty, and one that is too long
                                          for the model becomes empty, which is an error at the end

@@ -76,6 +76,21 @@ def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator
             yield json.dumps(values | scores, ensure_ascii=False)
 
 
+def search_settings(run: Path) -> DecodingSettings:
+    """Read the search settings of the run in folder `run`: its decoding.json if it has one, else its variant's plan.
+
+    A copy of the folder has no plans beside it: raise UserError if it has no decoding.json either.
+    """
+    variant = run.absolute().name.rpartition("-")[0]
+    plan = RunLayout(run.absolute().parent.parent.parent).plan(variant, "decoding")
+    path = next((path for path in (run / "decoding.json", plan) if path.is_file()), None)
+    if path is None:
+        raise UserError(
+            f"{run}: no search settings; copy metrics/plans/{variant}/decoding.json of its experiment into this folder"
+        )
+    return read_plan(DecodingSettings, path)
+
+
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, line by line.
 
@@ -85,7 +100,7 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
     """
     weights_of_run(folder)  # first: without them, the other files are missing, too
-    settings = dataclasses.replace(read_plan(DecodingSettings, folder / "decoding.json"), n_best=1)
+    settings = dataclasses.replace(search_settings(folder), n_best=1)
     if beam is not None:
         if beam < 1:
             raise UserError(f"--beam is {beam}; it must be at least 1")

@@ -23,7 +23,6 @@ def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
     checkpoints.check_vocabularies(experiment.checkpoints(run), metadata, BinarizedCorpus(experiment.binarized))
     with replacing_folder(experiment.model(run)) as folder:
         checkpoints.save(folder / checkpoints.RUN_WEIGHTS, weights, metadata)
-        write_json(folder / "decoding.json", read_json(experiment.plan(variant, "decoding")))
         copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, folder / "text")
     with locked(experiment.training_lock(run)):
         shutil.rmtree(experiment.scratch(run), ignore_errors=True)

@@ -8,17 +8,18 @@ from rich.console import Console
 from rich.table import Table
 
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.files import UserError, write_json
+from context_nmt.files import UserError, read_json, write_json
 from context_nmt.models.counting import describe
-from context_nmt.models.plans import ModelPlan, TrainingPlan
+from context_nmt.models.plans import ModelPlan
 from context_nmt.pipeline.planning import plan
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.parameters import read_parameters
 
 
 def describe_plans(experiment: Layout) -> None:
-    """Write metrics/models.json from all variants' plans and the vocabularies; raise UserError if one is wrong."""
-    plans = {path.parent.name: TrainingPlan.read(path).model for path in experiment.plans("training")}
+    """Write metrics/models.json from the variants' models and the vocabularies; raise UserError if one is wrong."""
+    models = read_json(experiment.stage_plan("models"))
+    plans = {variant: ModelPlan.from_dict(values["model"]) for variant, values in models.items()}
     write_json(experiment.models, _describe(plans, experiment, None))
 
 

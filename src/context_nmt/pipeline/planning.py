@@ -61,11 +61,14 @@ def write_plans(experiment: Experiment) -> None:
     for name, entry in entries.items():
         code = {module: named_digest(root, module) for module in code_of(entry)}
         write_json(experiment.data_plan(name), {"entry": entry_values(entry), "code": code})
+    models = {}
     for variant, variant_plan in plans.items():
         code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}
         variant_plan.training.write(experiment.plan(variant, "training"), code)
+        models[variant] = {"model": variant_plan.training.model.to_dict(), "code": code}
         write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(variant_plan.averaging))
         write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(variant_plan.decoding))
+    write_json(experiment.stage_plan("models"), models)
 
 
 def check_variant(settings: ExperimentSettings, variant: str) -> None:

@@ -45,7 +45,7 @@ class RunLayout:
     data = NamedPath("data/{}")  # raw text, a user's own or made by the download stage; or probing tasks
 
     # Small files, in git.
-    stage_plan = NamedPath("metrics/plans/{}.json")  # text, units, significance, probe_sentences or probe_words
+    stage_plan = NamedPath("metrics/plans/{}.json")  # text, units, models, significance, …
     data_plan = NamedPath("metrics/plans/data.{}.json")  # of a corpus
     curve = NamedPath("metrics/curves/{}.csv")  # learning curve of a run
     hypotheses = NamedPath("metrics/hypotheses/{}.zip")  # of a run: TEST.txt, Moses tokens or raw text
@@ -67,10 +67,6 @@ class RunLayout:
     def plan(self, variant: str, part: str) -> Path:
         """Return the plan of a variant; `part` is training, averaging or decoding."""
         return self.folder / "metrics/plans" / variant / f"{part}.json"
-
-    def plans(self, part: str) -> list[Path]:
-        """Return the plans of all variants."""
-        return sorted(self.folder.glob(f"metrics/plans/*/{part}.json"))
 
     def with_plan_of(self, variant: str) -> Self:
         """Return this layout; raise UserError with all names if other variants have plans and this one has none."""
