@@ -65,10 +65,14 @@ def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: flo
             work = partial(_batch, training_plan, sizes, lengths, max(1, usable_cores() // jobs))
             measured[key] = tuple(np.mean(list(in_parallel(work, range(jobs), jobs)), axis=0))
         tokens, seconds = measured[key]
-        batches = training.maximum_updates * training.accumulation * runs
+        batches = training.maximum_updates * training.accumulation
+        if training.maximum_epochs and units is None:
+            epoch = (lengths[1, lengths.max(0) <= training.maximum_sentence_length] + 1).sum() / tokens
+            batches = min(batches, training.maximum_epochs * epoch)
+        batches *= runs
         rows[variant] = {
             "runs": runs,
-            "updates": training.maximum_updates * runs,
+            "updates": round(batches / training.accumulation),
             "target_tokens": round(batches * tokens),
             "tokens_per_second": tokens / seconds,
             "hours": batches * seconds / SECONDS_PER_HOUR,

@@ -54,7 +54,9 @@ def searches(experiment: Experiment) -> dict[str, Search]:
         if not (run / RUN_WEIGHTS).is_file():
             remedy = f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"
             raise UserError(f"{run}: not there; {remedy}")
-        best = dataclasses.replace(read_plan(DecodingSettings, experiment.plan(system, "decoding")), n_best=1, **changes)
+        best = dataclasses.replace(
+            read_plan(DecodingSettings, experiment.plan(system, "decoding")), n_best=1, **changes
+        )
         found[f"{settings.label(system)}, {search}"] = system, best
 
     for beam in BEAMS:

@@ -202,7 +202,7 @@ def torch_transformer(precision: Precision, updates: int, inner_dropout: bool) -
 
     def update(number: int) -> float:
         batch = training_batches[number]
-        rate = learning_rate(number + 1, settings.schedule, width=width, maximum_updates=settings.maximum_updates)
+        rate = learning_rate(number + 1, settings.schedule, width=width, last_update=settings.maximum_updates)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad()

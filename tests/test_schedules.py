@@ -26,17 +26,19 @@ TOP = 2.0 * 8000**-0.5 * 512**-0.5  # 9.88e-4
         (COSINE, {1: TOP / 8000, 4000: TOP / 2, 8000: TOP, 31_000: TOP * (0.5 + 0.5 * math.cos(math.pi / 4))}),
         (COSINE, {54_000: TOP / 2, 100_000: 0}),
         (COSINE | {"decay_updates": 10_000}, {8000: TOP, 13_000: TOP / 2, 18_000: 0, 25_000: 0, 100_000: 0}),
+        (COSINE | {"peak_rate": 1e-3, "warmup": 4000}, {2000: 1e-3, 4000: 2e-3, 52_000: 1e-3}),  # any width
+        (VASWANI | {"peak_rate": 1e-3, "factor": 0.5}, {4000: 2.5e-4, 8000: 5e-4, 32_000: 2.5e-4}),
         (COSINE | {"warmup": 100_000}, {50_000: 1e5**-0.5 * 512**-0.5, 100_000: 2 * 1e5**-0.5 * 512**-0.5}),  # no decay
     ],
 )
 def test_rates_follow_the_formulas(schedule, expected):
     settings = ScheduleSettings(**schedule)
-    found = {update: learning_rate(update, settings, width=512, maximum_updates=100_000) for update in expected}
+    found = {update: learning_rate(update, settings, width=512, last_update=100_000) for update in expected}
     assert found == {update: pytest.approx(rate, rel=1e-12, abs=1e-18) for update, rate in expected.items()}
 
 
 @pytest.mark.parametrize("kind", ["vaswani", "cosine"])
 def test_wider_models_have_lower_rates(kind):
     settings = ScheduleSettings(kind=kind)
-    rates = [learning_rate(9, settings, width=width, maximum_updates=100_000) for width in (256, 1024)]
+    rates = [learning_rate(9, settings, width=width, last_update=100_000) for width in (256, 1024)]
     assert rates[0] == pytest.approx(2 * rates[1], rel=1e-12)

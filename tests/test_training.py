@@ -1,6 +1,7 @@
 """Training through its public surface: it learns, repeats itself to the byte, and keeps the checkpoints it should."""
 
 import math
+from itertools import islice
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,9 +16,11 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
 from context_nmt.models import checkpoints, devices
 from context_nmt.models.averaging import average_run
+from context_nmt.models.building import build
+from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training import trainer
-from context_nmt.training.batches import Pairs
+from context_nmt.training.batches import Pairs, pairs_for
 from context_nmt.training.trainer import train_run
 
 
@@ -130,6 +133,29 @@ def test_two_halves_are_worth_one_whole(tmp_path, monkeypatch):
     one, two = (weights_after(experiment, 3) for experiment in (whole, parts))
     for name in one:
         torch.testing.assert_close(one[name], two[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
+
+
+@pytest.mark.parametrize("slots", [{}, {"encoder_output": {"mechanism": "hierarchical_attention", "sentences": 1}}])
+@pytest.mark.parametrize("maximum_updates", [1000, 5])
+def test_epochs_end_a_training_and_its_validations(tmp_path, slots, maximum_updates):
+    """The update that reads the last batch of an epoch ends it; with accumulation, it may read one of the next."""
+    schedule = {"kind": "cosine", "warmup": 2, "peak_rate": 0.01}
+    training = {"accumulation": 2, "batch_tokens": 64, "keep_last": 9, "schedule": schedule}
+    training |= {"maximum_epochs": 3, "validate_every": None, "maximum_updates": maximum_updates}
+    experiment = make_experiment(
+        tmp_path, task="previous", pairs=91, training=training, variants={"plain": {"slots": slots}}
+    )
+    model = build(
+        TrainingPlan.read(experiment.plan("plain", "training")).model, source_vocabulary=9, target_vocabulary=9
+    )
+    pairs = pairs_for(model, BinarizedCorpus(experiment.binarized), "train", None)
+    epochs = [epoch for epoch, _ in islice(pairs.endless(tokens=64, seed=1), 100)]
+    assert epochs.count(1) % 2
+    ends = [math.ceil(sum(epoch <= end for epoch in epochs) / 2) for end in (1, 2, 3)]
+    train_run(experiment, "plain", 1, device="cpu")
+    last = min(maximum_updates, ends[-1])
+    assert column(experiment, "update") == [*(end for end in ends if end < last), last]
+    assert column(experiment, "learning_rate")[-1] == pytest.approx(0, abs=1e-12)
 
 
 def test_sentences_that_are_too_long_are_left_out_and_counted(tmp_path):

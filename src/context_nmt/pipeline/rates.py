@@ -40,7 +40,7 @@ def _rates(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
         recipe = settings.recipe(name)
         schedule, updates = recipe.training.schedule, recipe.training.maximum_updates
         last = min(schedule.warmup, updates)  # of warm-up, or of the training if that comes first
-        peaks[name] = learning_rate(last, schedule, width=recipe.model.width, maximum_updates=updates)
+        peaks[name] = learning_rate(last, schedule, width=recipe.model.width, last_update=updates)
         rates[name] = {"schedule": schedule.kind, "warmup": schedule.warmup, "peak": float(f"{peaks[name]:.6g}")}
     for name, variant in settings.variants.items():
         rates[name]["over_baseline"] = round(peaks[name] / peaks[variant.baseline], 3) if variant.baseline else None

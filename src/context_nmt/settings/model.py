@@ -96,10 +96,10 @@ class ScheduleSettings(Checked):
     # linear warm-up, then 1 / sqrt(t) (vaswani, inverse_square_root) or a cosine to 0
     kind: Literal["vaswani", "inverse_square_root", "cosine"] = "vaswani"
     warmup: PositiveInteger = 4000  # updates until the peak
-    factor: PositiveNumber = 1.0  # vaswani, cosine: multiplies width ** -0.5
+    factor: PositiveNumber = 1.0  # multiplies the peak
     initial_rate: NonNegativeNumber = 1e-7  # inverse_square_root: the rate that warm-up starts from
-    peak_rate: PositiveNumber = 5e-4  # inverse_square_root: the rate at the end of warm-up
-    decay_updates: PositiveInteger | None = None  # cosine: updates from the peak to 0; if unset, until maximum_updates
+    peak_rate: PositiveNumber | None = None  # at the end of warm-up; if unset, (width * warmup) ** -0.5
+    decay_updates: PositiveInteger | None = None  # cosine: updates from the peak to 0; if unset, until the last update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +109,8 @@ class TrainingSettings(Checked):
     batch_tokens: PositiveInteger = 4096  # tokens per batch on the longer side, padding included
     accumulation: PositiveInteger = 1  # batches per update
     maximum_updates: PositiveInteger = 100_000  # updates after which training ends
+    # epochs after which training ends if it has not made maximum_updates before; if unset, only updates count
+    maximum_epochs: PositiveInteger | None = None
     # in units; longer training pairs are left out, and counted; sentences may be longer once they are joined
     maximum_sentence_length: PositiveInteger = 256
     schedule: ScheduleSettings = ScheduleSettings()
@@ -123,7 +125,8 @@ class TrainingSettings(Checked):
     # of matrix products, weights and optimiser stay in fp32; auto: bf16 where the processor or GPU has it, decided when
     # a training starts; its curve says which; fp32 is never TF32
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
-    validate_every: PositiveInteger = 1000  # updates between validations, each of which saves a checkpoint
+    # updates between validations, each of which saves a checkpoint; null: at the end of each epoch
+    validate_every: PositiveInteger | None = 1000
     # also translate the validation set: greedily, masked models in 10 iterations with one length, whatever `decoding`
     # says
     validation_bleu: bool = False

@@ -111,6 +111,15 @@ class Pairs:
             return length_batches(*lengths, tokens=tokens, random=random)
         return document_batches(*lengths, self.documents, reach=self.reach, tokens=tokens, random=random)
 
+    def count_batches(self, epochs: int, *, tokens: int, seed: int) -> int:
+        """Return the number of batches that `endless` yields in the first epochs."""
+        if self.documents is None:  # lengths alone decide where batches end
+            return epochs * len(self.batches(tokens=tokens))
+        return sum(
+            len(self.batches(tokens=tokens, random=np.random.default_rng([seed, epoch])))
+            for epoch in range(1, epochs + 1)
+        )
+
     def endless(self, *, tokens: int, seed: int) -> Iterator[tuple[int, Indices]]:
         """Yield (epoch, batch) without end; epochs count from 1, and each has its own order."""
         epoch = 0

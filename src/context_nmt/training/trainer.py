@@ -71,14 +71,17 @@ class Trainer:
     bleu: Callable[[Model], float] | None  # of the validation set
 
     def run(self) -> None:
-        """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
+        """Train until maximum_updates, maximum_epochs or until patience runs out; same seed, same machine, same bytes.
 
         Every process of a training calls it; the first one writes. Raise UserError for a training that has diverged,
         which the next validation finds, or the next saving of the state, and for processes that read different states;
         and Unfinished after SIGTERM, with the state saved.
         """
         settings = self.settings = self.plan.training
-        self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
+        training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
+        validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
+        last_update = self.last_update = self._last_update(training)
+        self.updater = Updater(self.plan, self.model, seed=self.seed, last_update=last_update, processes=self.processes)
         self.progress = self._resume()
         if len(set(updates := self.processes.gather(self.progress.update))) > 1:
             raise UserError(
@@ -87,25 +90,24 @@ class Trainer:
             )
         self._decide_precision()
         self.saved = time.monotonic()
-        training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
-        validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         groups = ahead(self._groups(training, done=self.progress.update), self.updater.device)
-        reporter = Reporter(settings.maximum_updates, done=self.progress.update, tensorboard=self.tensorboard)
+        reporter = Reporter(last_update, done=self.progress.update, tensorboard=self.tensorboard)
         with reporter.progress, noticing(signal.SIGTERM) as signals, closing(groups), closing(reporter):
-            while self.progress.update < settings.maximum_updates and not self._out_of_patience():
+            while self.progress.update < last_update and not self._out_of_patience():
                 self.progress.update += 1
                 update = self.progress.update
-                epoch, batches = next(groups)
+                epoch, ends_epoch, batches = next(groups)
                 totals = self.updater.update(update, batches)
                 self.progress.totals += totals
                 reporter.update(totals.tokens)
-                if update % settings.validate_every == 0 or update == settings.maximum_updates:
+                is_due = ends_epoch if settings.validate_every is None else update % settings.validate_every == 0
+                if is_due or update == last_update:
                     self._validate(epoch, validation)
                     reporter.validation(self.progress.rows[-1])
                 elif time.monotonic() > self.saved + SAVE_SECONDS:
                     self._save_state()
                 (asked,) = self.processes.sum([len(signals)])
-                if asked and update < settings.maximum_updates:
+                if asked and update < last_update:
                     self._save_state()
                     raise Unfinished(f"SIGTERM after update {update:,}; the same command continues from there")
         if self.processes.first:
@@ -125,15 +127,27 @@ class Trainer:
                 f" {'this training started in bf16 and keeps it' if started else 'fp32 would be faster here'}"
             )
 
-    def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, list[Batch]]]:
-        """Yield the epoch of each further update and its batches that are this process's share."""
+    def _last_update(self, training: Pairs) -> int:
+        settings = self.settings
+        if settings.maximum_epochs is None:
+            return settings.maximum_updates
+        batches = training.count_batches(settings.maximum_epochs, tokens=settings.batch_tokens, seed=self.seed)
+        return min(settings.maximum_updates, math.ceil(batches / settings.accumulation))
+
+    def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, bool, list[Batch]]]:
+        """Yield for each further update its epoch, whether it ends one, and its batches that are this process's share.
+
+        The update that reads the last batch of an epoch ends it; with accumulation, it may also read some of the next.
+        """
         stream = training.endless(tokens=self.settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, done * self.settings.accumulation):
             pass  # batches seen before the kill
-        for update in range(done + 1, self.settings.maximum_updates + 1):
-            group = list(islice(stream, self.settings.accumulation))
+        following = list(islice(stream, self.settings.accumulation))
+        for update in range(done + 1, self.last_update + 1):
+            group, following = following, list(islice(stream, self.settings.accumulation))
             yield (
                 group[-1][0],
+                group[0][0] < following[0][0],
                 [
                     self._examples(training, batch, np.random.default_rng([self.seed, update, position, 1]))
                     for position, (_, batch) in self.processes.share(list(enumerate(group)))

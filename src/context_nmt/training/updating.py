@@ -42,8 +42,17 @@ class Totals:
 class Updater:
     """A model and its optimiser; each process computes its share of an update's batches."""
 
-    def __init__(self, plan: TrainingPlan, model: Model, *, seed: int, processes: Processes | None = None) -> None:
+    def __init__(
+        self,
+        plan: TrainingPlan,
+        model: Model,
+        *,
+        seed: int,
+        last_update: int | None = None,  # if unset, that of the plan
+        processes: Processes | None = None,
+    ) -> None:
         self.plan, self.model, self.seed = plan, model, seed
+        self.last_update = last_update or plan.training.maximum_updates
         self.processes = processes or Processes()
         self.device = model.device
         self.objective = Objective(model, plan)
@@ -103,7 +112,7 @@ class Updater:
     def rate(self, number: int) -> float:
         """Return the learning rate of an update."""
         settings, width = self.plan.training, self.plan.model.model.width
-        return learning_rate(number, settings.schedule, width=width, maximum_updates=settings.maximum_updates)
+        return learning_rate(number, settings.schedule, width=width, last_update=self.last_update)
 
     def moments(self) -> dict[str, Tensor]:
         """Return Adam's state by `parameter/name`."""
@@ -120,18 +129,21 @@ class Updater:
             self.optimizer.state[parameter] = {key: moments[f"{name}/{key}"].to(parameter.device) for key in keys}
 
 
-def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, maximum_updates: int) -> float:
+def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, last_update: int) -> float:
     """Return the learning rate of an update, counted from 1."""
     progress = update / schedule.warmup
+    if schedule.peak_rate is None:
+        peak = schedule.factor * width**-0.5 * schedule.warmup**-0.5
+    else:
+        peak = schedule.factor * schedule.peak_rate
     match schedule.kind:
         case "vaswani":  # Vaswani et al. (2017) eq. 3
-            return schedule.factor * width**-0.5 * schedule.warmup**-0.5 * min(progress, progress**-0.5)
+            return peak * min(progress, progress**-0.5)
         case "inverse_square_root":  # fairseq
             if progress <= 1:
-                return schedule.initial_rate + (schedule.peak_rate - schedule.initial_rate) * progress
-            return float(schedule.peak_rate * progress**-0.5)
+                return schedule.initial_rate + (peak - schedule.initial_rate) * progress
+            return float(peak * progress**-0.5)
         case "cosine":  # one cycle with warm-up, So et al. (2019)
-            decay = schedule.decay_updates or max(1, maximum_updates - schedule.warmup)
+            decay = schedule.decay_updates or max(1, last_update - schedule.warmup)
             done = min(1.0, max(0, update - schedule.warmup) / decay)
-            peak = schedule.factor * width**-0.5 * schedule.warmup**-0.5
             return peak * min(1.0, progress) * (0.5 + 0.5 * math.cos(math.pi * done))
