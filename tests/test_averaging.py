@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_training import train
 
-from context_nmt.files import UserError, read_json
+from context_nmt.files import UserError
 from context_nmt.models import checkpoints
 from context_nmt.models.averaging import average, average_run
 from context_nmt.settings.model import AveragingSettings
@@ -61,7 +61,6 @@ def test_the_folder_of_a_run_holds_all_that_translation_needs(tmp_path):
     average_run(trained, "plain", 1)
     folder = trained.model("plain-1")
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
-        "decoding.json",
         "model.safetensors",
         "text/corpus.json",
         "text/moses.json",
@@ -69,7 +68,6 @@ def test_the_folder_of_a_run_holds_all_that_translation_needs(tmp_path):
         "text/vocabulary.xx.txt",
         "text/vocabulary.yy.txt",
     ]
-    assert read_json(folder / "decoding.json") == read_json(trained.plan("plain", "decoding"))
     _, metadata = checkpoints.load(folder / "model.safetensors")
     names = [entry["checkpoint"] for entry in metadata["averaged"]]
     assert names == ["checkpoint-00000004.safetensors", "checkpoint-00000006.safetensors"]

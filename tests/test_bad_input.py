@@ -397,8 +397,10 @@ def test_score_notes_what_may_not_be_meant(project, stage):
 
 def test_translate_notes_a_long_line(project, stage, type_in):
     type_in(b"balo\n" + b"balo " * 1200 + b"\n")
-    plan = project / RUN / "decoding.json"
-    plan.write_text(plan.read_text().replace('"maximum_length_ratio": 1.5', '"maximum_length_ratio": 0.001'))
+    plan = project / "metrics/plans/plain/decoding.json"
+    (project / RUN / "decoding.json").write_text(
+        plan.read_text().replace('"maximum_length_ratio": 1.5', '"maximum_length_ratio": 0.001')
+    )
     status, lines = stage(project, "translate", RUN)
     assert status == 0
     assert lines[0].startswith("note: line 2 has ")

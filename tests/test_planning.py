@@ -80,8 +80,9 @@ def entry(**settings):
 def test_layers_picks_some_and_a_list_gives_a_value_per_layer(given, expected):
     """Slots that are left out are plain."""
     slots = plan(experiment(slots={"encoder_self_attention": given}), "one").training.model.slots
-    others = dict.fromkeys(("decoder_self_attention", "cross_attention"), (FILLING, FILLING))
-    assert slots == {"encoder_self_attention": expected} | others
+    plain = dict.fromkeys(("decoder_self_attention", "cross_attention"), (FILLING, FILLING))
+    plain |= dict.fromkeys(("encoder_feed_forward", "decoder_feed_forward"), (Filling(mechanism="feed_forward"),) * 2)
+    assert slots == plain | {"encoder_self_attention": expected, "norm": (Filling(mechanism="layer_norm"),)}
 
 
 def test_each_stack_has_its_own_number_of_layers():
@@ -130,10 +131,14 @@ def plans(experiment):
     """All plans as text, each with its path; digests of code are left out."""
     write_plans(experiment)
     paths = sorted((experiment.metrics / "plans").rglob("*.json"))
-    found = {str(path.relative_to(experiment.metrics)): read_json(path) for path in paths}
-    for values in found.values():
-        values |= {"code": sorted(values["code"])} if "code" in values else {}
+    found = {str(path.relative_to(experiment.metrics)): without_digests(read_json(path)) for path in paths}
     return "".join(f"{path} {json.dumps(values, indent=1)}\n" for path, values in found.items())
+
+
+def without_digests(values):
+    if not isinstance(values, dict):
+        return values
+    return {key: sorted(value) if key == "code" else without_digests(value) for key, value in values.items()}
 
 
 MIXED = {  # its recipe is the experiment's, changed key by key

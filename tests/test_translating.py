@@ -174,6 +174,17 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     assert all(0 < int(count) < whole for (_, count), whole in zip(counts, (5, 3), strict=True))
 
 
+def test_a_copied_run_has_its_search_settings_in_its_folder(experiment: Experiment, run_folder: Path) -> None:
+    text, plan = b"word5 word9 word4 word7\n", experiment.plan("small", "decoding")
+    copy = shutil.copytree(run_folder, experiment.folder / "elsewhere")
+    with pytest.raises(UserError, match=r"elsewhere: no search settings; copy metrics/plans/\S*/decoding\.json"):
+        translated(copy, text)
+    shutil.copy(plan, copy)
+    assert translated(copy, text) == translated(run_folder, text)
+    write_json(plan, asdict(DecodingSettings(maximum_length_ratio=0.0, maximum_length_offset=1)))
+    assert translated(copy, text) != translated(run_folder, text)  # the copy keeps its own
+
+
 def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"decoding\.json: no such file"):
         decode_run(experiment, "small", 1, device="cpu")
@@ -188,7 +199,7 @@ def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> Non
 def run_folder(experiment: Experiment) -> Path:
     """The run `small-1`, with the text chain of lower-cased whole words."""
     folder = experiment.model("small-1")
-    write_json(folder / "decoding.json", asdict(DecodingSettings(maximum_length_offset=4)))
+    write_json(experiment.plan("small", "decoding"), asdict(DecodingSettings(maximum_length_offset=4)))
     side = asdict(SideSettings(truecase=False))
     moses = {role: {"language": language, **side} for role, language in (("source", "en"), ("target", "de"))}
     write_json(folder / "text" / "moses.json", moses)

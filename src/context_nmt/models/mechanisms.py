@@ -8,6 +8,7 @@ from torch import nn
 
 import context_nmt.mechanisms
 from context_nmt.files import UserError
+from context_nmt.settings import some_names
 from context_nmt.transformer.attention import Place
 from context_nmt.transformer.facts import Facts
 
@@ -37,7 +38,9 @@ def names() -> list[str]:
 def load(name: str) -> Mechanism:
     """Load a mechanism, one of `mechanisms/` or the module PACKAGE.MODULE; raise UserError if there is none."""
     if "." not in name and name not in names():
-        raise UserError(f"no mechanism {name!r}; there are {', '.join(names())}, and PACKAGE.MODULE is one of your own")
+        raise UserError(
+            f"no mechanism {name!r}; there are {some_names(name, names())}, and PACKAGE.MODULE is one of your own"
+        )
     try:
         return cast(Mechanism, importlib.import_module(module(name)))
     except ModuleNotFoundError as error:

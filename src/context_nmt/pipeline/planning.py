@@ -65,6 +65,7 @@ def write_plans(experiment: Experiment) -> None:
     for variant, variant_plan in plans.items():
         code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}
         variant_plan.training.write(experiment.plan(variant, "training"), code)
+        code.pop(VALIDATION, None)
         models[variant] = {"model": variant_plan.training.model.to_dict(), "code": code}
         write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(variant_plan.averaging))
         write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(variant_plan.decoding))
