@@ -11,18 +11,19 @@ from stages import Device
 
 def main(
     teacher: Annotated[str, typer.Argument(help="A variant of params.yaml that is trained on the bitext.")],
-    seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
+    seed: Annotated[int, typer.Argument(help="The seed of its run, and of the students.")],
     device: Device = "auto",
 ) -> None:
-    """Translate the training source with a teacher; variants under train.distilled learn these translations.
+    """Translate the training source with a teacher; runs of the same seed under train.distilled learn
+    these translations.
 
     Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A stopped
     distillation resumes after the finished shards. Writes
 
-        runs/distilled/TRAIN.LANGUAGE               the translations in units, a line per line of the source
-        runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
-        runs/distilled/TRAIN.LANGUAGE.offsets.npy
-        runs/distilled/distilled.json               the teacher's run and the number of sentences
+        runs/distilled/SEED/TRAIN.LANGUAGE               the translations in units, a line per line of the source
+        runs/distilled/SEED/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
+        runs/distilled/SEED/TRAIN.LANGUAGE.offsets.npy
+        runs/distilled/SEED/distilled.json               the teacher's run and the number of sentences
 
     Example: python stages distill transformer 1
     """

@@ -12,7 +12,9 @@ from stages import Device, Variant
 def main(
     variant: Variant,
     seed: Annotated[int, typer.Argument(help="Seed of initial weights, dropout and the order of batches.")],
-    distilled: Annotated[bool, typer.Option(help="Learn from the teacher's translations in runs/distilled.")] = False,
+    distilled: Annotated[
+        bool, typer.Option(help="Learn from the teacher's translations in runs/distilled/SEED.")
+    ] = False,
     start: Annotated[
         str | None, typer.Option(help="Start from the weights of this variant's run with the same seed.")
     ] = None,
@@ -21,8 +23,8 @@ def main(
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or resume a training that was stopped.
 
-    Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled instead of the
-    training target, and with --start runs/models/START-SEED. Each validation saves a checkpoint; the last
+    Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled/SEED instead of
+    the training target, and with --start runs/models/START-SEED. Each validation saves a checkpoint; the last
     `training.keep_last` and the best `training.keep_best` are kept. Until they are averaged, a killed training resumes
     from runs/scratch/VARIANT-SEED and ends with the same bytes. `launch.train` in params.yaml is the command that
     starts it; processes of torchrun share the batches of an update (training.accumulation).

@@ -37,16 +37,16 @@ def calls(monkeypatch):
 
 def test_every_line_has_its_translation_in_its_place(taught, calls):
     distill_run(taught, "plain", 1, device="cpu", shard=50)
-    whole = read_lines(taught.distilled / "train.yy")
+    whole = read_lines(taught.distilled("1") / "train.yy")
     distill_run(taught, "plain", 1, device="cpu", shard=7)
     assert calls == [50, *[7] * 7, 1]
-    assert read_lines(taught.distilled / "train.yy") == whole
+    assert read_lines(taught.distilled("1") / "train.yy") == whole
     assert len(whole) == 50
-    corpus = BinarizedCorpus(taught.binarized, training_target=taught.distilled)
+    corpus = BinarizedCorpus(taught.binarized, training_target=taught.distilled("1"))
     source, target = corpus.parallel("train")
     assert len(source) == len(target) == 50
     assert [corpus.target_vocabulary.text(target[number]) for number in range(50)] == whole
-    assert read_json(taught.distilled / "distilled.json") == {"teacher": RUN, "sentences": 50}
+    assert read_json(taught.distilled("1") / "distilled.json") == {"teacher": RUN, "sentences": 50}
     assert not taught.scratch(f"distilled-{RUN}").exists()
 
 
@@ -77,9 +77,9 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
     for distilled in (False, True):
         experiment = make_experiment(tmp_path / str(distilled), pairs=50, training=TRAINING)
         if distilled:
-            write_lines(experiment.distilled / "train.yy", ["7 7 7"] * 50)
+            write_lines(experiment.distilled("1") / "train.yy", ["7 7 7"] * 50)
             vocabulary = BinarizedCorpus(experiment.binarized).target_vocabulary
-            write_ids(experiment.distilled / "train.yy", experiment.distilled, vocabulary)
+            write_ids(experiment.distilled("1") / "train.yy", experiment.distilled("1"), vocabulary)
         train_run(experiment, "plain", 1, device="cpu", distilled=distilled)
         losses[distilled] = column(experiment, "train_loss")[-1]
     assert losses[True] < losses[False] - 0.5  # 1.5 with six seeds

@@ -110,7 +110,7 @@ def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, 
     needed = with_lineage(settings, chosen(experiment))
     trained = {name: options_of(settings, name) for name in settings.train.everything if name in needed}
     for variant, options in trained.items():
-        if "distilled" in options and not experiment.distilled.exists():
+        if "distilled" in options and not experiment.distilled(str(seed)).exists():
             run("distill", *settings.train.teachers, seed, device="cpu")
         run("train", variant, seed, device="cpu", **options)
         run("average", variant, seed)

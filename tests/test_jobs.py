@@ -74,7 +74,7 @@ def experiment(tmp_path, monkeypatch):
         ("han-1", {"train@han-1-1", "significance@han-1"}),  # not the run of the same name
         (
             "taught",
-            {"train@han-1", "significance@han", "distill@han", "train_distilled@taught-1", "significance@taught"},
+            {"train@han-1", "significance@han", "distill@han-1", "train_distilled@taught-1", "significance@taught"},
         ),
         ("compared", {"train@han-1", "significance@han", "train@compared-1", "significance@compared"}),
     ],
@@ -85,7 +85,7 @@ def test_only_the_stages_of_a_variant_are_kept(tmp_path, only, kept):
     values = PARAMETERS | {"variants": variants, "train": train, "focus": "han"}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     names = {f"train@{name}-1" for name in train["bitext"]} | {f"significance@{name}" for name in variants}
-    names |= {"distill@han", "train_distilled@taught-1"}
+    names |= {"distill@han-1", "train_distilled@taught-1"}
     stages = {name: Stage(name, False, False, (), (), frozenset()) for name in (*names, "report", "download@mine")}
     assert set(stages_of([only], stages, Experiment(tmp_path).settings)) == kept | {"report", "download@mine"}
 

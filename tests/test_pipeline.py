@@ -254,7 +254,7 @@ TRAIN = {"student": "train_distilled", "reader": "train_document"}  # others: tr
 CODE = "src/dvc.yaml:code"
 FIRST = {"plan", "download@spare", "tokenize", "bpe"}
 LAST = {"pair", "describe", "report", "focus"}
-TAUGHT = {"distill@plain", "rescore@student-1-plain"}
+TAUGHT = {"distill@plain-1", "rescore@student-1-plain"}
 PROBED = {"probe_sentences@small-1", "probe_words@plain-1"}
 
 
@@ -363,11 +363,11 @@ def test_what_is_not_declared_would_be_seen(finished, stage, left_out):
 
 
 def test_the_teacher_comes_before_its_translations_and_these_before_the_student(finished):
-    chain = ("train@plain-1", "average@plain-1", "distill@plain", "train_distilled@student-1", "decode@student-1")
+    chain = ("train@plain-1", "average@plain-1", "distill@plain-1", "train_distilled@student-1", "decode@student-1")
     assert sorted(chain, key=finished.order.index) == list(chain)
-    taught, sources = (finished.folder / path for path in ("runs/distilled/train.yy", "runs/subwords/train.xx"))
+    taught, sources = (finished.folder / path for path in ("runs/distilled/1/train.yy", "runs/subwords/train.xx"))
     assert taught.read_text().count("\n") == sources.read_text().count("\n") == 300
-    assert finished.json("runs/distilled/distilled.json") == {"teacher": "plain-1", "sentences": 300}
+    assert finished.json("runs/distilled/1/distilled.json") == {"teacher": "plain-1", "sentences": 300}
     assert "ngram_accuracy" in {row["metric"] for row in finished.rows("metrics/analyses/student-1.csv")}
     continued = ("average@plain-1", "train_document@reader-1", "decode@reader-1")
     assert sorted(continued, key=finished.order.index) == list(continued)
@@ -425,7 +425,7 @@ def test_editing_the_teacher_runs_it_and_its_students_and_the_comparisons_with_i
     finished.edit("plain: {}", "plain: {training: {maximum_updates: 15}, averaging: {count: 1}}")
     stages = finished.repro("significance")
     assert trainings(stages) == {"train@plain-1", "train_distilled@student-1", "train_document@reader-1"}
-    assert stages >= {"distill@plain", "pair"} | of_text("plain", "student", "reader", "small")
+    assert stages >= {"distill@plain-1", "pair"} | of_text("plain", "student", "reader", "small")
 
 
 STUDENT = {f"{stage}@student-1" for stage in ("train_distilled", "average", "decode")}
@@ -496,7 +496,7 @@ def test_changed_code_runs_again_what_uses_it_and_nothing_else(finished, path, t
     finished.change(path)
     stages = finished.repro("train", "train_distilled", "train_document", "decode")
     assert trainings(stages) == trained
-    assert ("distill@plain" in stages) == decoded
+    assert ("distill@plain-1" in stages) == decoded
     assert not decoded or stages >= {f"decode@{name}-1" for name in VARIANTS}
 
 

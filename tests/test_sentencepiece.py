@@ -253,8 +253,8 @@ def test_scores_of_a_translation_do_not_depend_on_the_units(project, tmp_path, m
 
 @pytest.mark.slow
 def test_students_plans_items_analyses_probes_and_pages_know_pieces_and_words(project, tmp_path):
-    taught = BinarizedCorpus(project / "runs/binarized", training_target=project / "runs/distilled")
-    lines = read_lines(project / "runs/distilled/train.de")
+    taught = BinarizedCorpus(project / "runs/binarized", training_target=project / "runs/distilled/1")
+    lines = read_lines(project / "runs/distilled/1/train.de")
     assert [taught.target_vocabulary.text(ids) for ids in taught.side("train", "de")] == lines
     assert len(lines) == 60
     units = read_json(project / "metrics/plans/units.json")["units"]

@@ -20,7 +20,7 @@ SHARD = 10_000  # sentences; a kill loses no more than one shard
 
 
 def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
-    """Translate the training source with a run into `runs/distilled`: the same number of lines in the same order.
+    """Translate the training source with a run into `runs/distilled/SEED`: the same number of lines in the same order.
 
     The search settings are the teacher's. Finished shards stay in `runs/scratch` until all are finished, and a killed
     distillation resumes after them. If torchrun started several processes, they share the work.
@@ -55,7 +55,7 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     if not group.first:
         return
     name = f"{corpus.train}.{corpus.target}"
-    with replacing_folder(experiment.distilled) as folder:
+    with replacing_folder(experiment.distilled(str(seed))) as folder:
         write_lines(folder / name, (line for path in shards for line in iterate_lines(path)))
         write_ids(folder / name, folder, corpus.target_vocabulary)
         write_json(folder / "distilled.json", {"teacher": run, "sentences": len(source)})

@@ -41,7 +41,7 @@ def stages_of(
 
 def _items(stage: str, variants: Iterable[str], settings: ExperimentSettings) -> set[str]:
     """Return what a matrix stage has after @ for some variants: VARIANT, VARIANT-SEED or VARIANT-SEED-TEACHER."""
-    if stage in ("distill", "significance"):
+    if stage == "significance":
         return set(variants)
     runs = {f"{name}-{seed}" for name in variants for seed in settings.seeds}
     return runs | {f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers}

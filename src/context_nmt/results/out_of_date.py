@@ -59,14 +59,17 @@ def _results(experiment: Experiment, variant: str) -> Iterator[Path]:
         yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
 
 
-def _training_commands(settings: ExperimentSettings) -> tuple[str, ...]:
-    """Return the ends of the commands of the trainings that params.yaml asks for."""
-    commands = [f" distill {teacher} {settings.seeds[0]}" for teacher in settings.train.teachers]
-    for variant in settings.variants:
-        _, start, teacher = training_of(settings.train, variant)
-        option = f" --start {start}" if start else " --distilled" if teacher else ""
-        commands += [f" train {variant} {seed}{option}" for seed in settings.seeds]
-    return tuple(commands)
+def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
+    """Return the trainings that params.yaml asks for: stage name -> end of its command."""
+    commands = {}
+    for seed in settings.seeds:
+        for teacher in settings.train.teachers:
+            commands[f"distill@{teacher}-{seed}"] = f" distill {teacher} {seed}"
+        for variant in settings.variants:
+            stage, start, teacher = training_of(settings.train, variant)
+            option = f" --start {start}" if start else " --distilled" if teacher else ""
+            commands[f"{stage}@{variant}-{seed}"] = f" train {variant} {seed}{option}"
+    return commands
 
 
 class Lock:
@@ -85,7 +88,8 @@ class Lock:
             self.stages = {
                 name: stage
                 for name, stage in stages.items()
-                if not name.startswith(("train", "distill@")) or str(stage["cmd"]).endswith(commands)
+                if not name.startswith(("train", "distill"))
+                or (name in commands and str(stage["cmd"]).endswith(commands[name]))
             }
             self.outputs = {
                 out["path"]: (name, out["md5"]) for name, stage in self.stages.items() for out in stage.get("outs", [])

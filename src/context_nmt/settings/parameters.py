@@ -119,7 +119,7 @@ class TrainSettings(Checked):
     """The training data of each variant; every variant is in exactly one list."""
 
     bitext: tuple[str, ...] = ()  # variants trained on the text as it is
-    # at most one variant of bitext: its run with the first seed translates the source for distilled
+    # at most one variant of bitext: its run of each seed translates the source for the distilled runs of that seed
     teachers: tuple[str, ...] = ()
     distilled: tuple[str, ...] = ()  # variants trained on the source with the teacher's translations
     # variants trained on documents, starting from the run of document_start with the same seed

@@ -54,7 +54,7 @@ class RunLayout:
     tokenized = FixedPath("runs/tokenized")
     subwords = FixedPath("runs/subwords")
     binarized = FixedPath("runs/binarized")  # training/ and tests/
-    distilled = FixedPath("runs/distilled")  # the teacher's translations of the training source
+    distilled = NamedPath("runs/distilled/{}")  # of a seed: its teacher's translations of the training source
     checkpoints = NamedPath("runs/training/{}")
     model = NamedPath("runs/models/{}")  # one run, complete: weights, settings and what its text needs
     decoded = NamedPath("runs/decoded/{}")  # TEST.subwords.txt, TEST.nbest.jsonl

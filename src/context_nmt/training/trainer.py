@@ -280,13 +280,15 @@ def train_run(
 ) -> None:
     """Train a variant with a seed, or resume a training that was killed.
 
-    With `distilled`, train on the distill stage's translations instead of the training target; with `start`, start from
-    the weights of that variant's run with the same seed. Raise UserError for a run that another process is training,
-    if the processes cannot share the batches of an update, and if TensorBoard is asked for and not installed.
+    With `distilled`, train on the translations of the teacher with this seed, not on the training target; with `start`,
+    start from the weights of that variant's run with this seed. Raise UserError for a run that another process is
+    training, if the processes cannot share the batches of an update, and if TensorBoard is asked for and not installed.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
-    corpus = BinarizedCorpus(experiment.binarized, training_target=experiment.distilled if distilled else None)
+    corpus = BinarizedCorpus(
+        experiment.binarized, training_target=experiment.distilled(str(seed)) if distilled else None
+    )
     run, torch_device = run_name(variant, seed), device_named(device)
     with processes(torch_device) as group, locked(experiment.training_lock(run)) if group.first else nullcontext():
         if plan.training.accumulation % group.count:
