@@ -87,5 +87,5 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
 
 def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20, training=TRAINING)
-    with pytest.raises(UserError, match=r"distilled.train\.yy\.tokens\.npy: no such file"):
+    with pytest.raises(UserError, match=r"distilled.1.train\.yy\.tokens\.npy: no such file"):
         train_run(experiment, "plain", 1, device="cpu", distilled=True)
