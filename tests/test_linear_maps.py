@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from context_nmt.decoding.linear_maps import _has_layout, prepared
+from context_nmt.models.devices import Precision
 
 
 def small_net(bias: bool) -> nn.Sequential:
@@ -34,6 +35,17 @@ def test_other_types_stay_what_they_are() -> None:
     with torch.inference_mode(), prepared(net, "fp32"):
         inside = net(states)
     assert torch.equal(inside, net(states))
+
+
+@pytest.mark.parametrize(("fast", "precision"), [(True, "bf16"), (False, "fp32")])
+def test_auto_is_the_precision_that_is_fast(fast: bool, precision: Precision, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_nmt.models.devices.has_fast_bf16", lambda _: fast)
+    net, states = small_net(True), torch.randn(5, 20)
+    with torch.inference_mode():
+        with prepared(net, "auto"):
+            automatic = net(states)
+        with prepared(net, precision):
+            assert torch.equal(net(states), automatic)
 
 
 def test_hooks_and_weights_are_seen() -> None:

@@ -146,7 +146,7 @@ def test_other_translations_than_were_compared_are_out_of_date(experiment):
 def test_a_broken_lock_is_named_and_without_one_everything_is_out_of_date(experiment):
     lock = experiment.folder / "dvc.lock"
     assert out_of_date(experiment) == []
-    for content in ("stages: []", "stages: {train: {outs: [{path: a}]}}", "stages: {a: 1}", "{"):
+    for content in ("stages: []", "stages: {analyse: {outs: [{path: a}]}}", "stages: {a: 1}", "{"):
         lock.write_text(content, encoding="utf-8")
         with pytest.raises(UserError, match=r"dvc\.lock"):
             out_of_date(experiment)

@@ -20,7 +20,8 @@ class DecodingSettings(Checked):
     maximum_length_ratio: NonNegativeNumber = 1.5  # the longest output has ratio * source length + offset units
     maximum_length_offset: PositiveInteger = 20  # the offset above
     batch_tokens: PositiveInteger = 4096  # source tokens times beam; masked models: times length_beam
-    precision: Literal["fp32", "bf16"] = "fp32"  # of linear maps
+    # of linear maps; auto: bf16 where the processor or GPU has it, so that translations depend on the machine
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
     n_best: PositiveInteger = 1  # hypotheses to write per sentence; at most beam or length_beam
     # document models: the previous target sentences are references instead of own translations
     reference_context: bool = False
