@@ -60,3 +60,11 @@ def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
         unseen = [torch.randn_like(states) for states in inputs]  # X_l is what queries are made of
         given = layer_context(unseen, inputs, causal=causal)
         assert_close(layer(inputs[-1][None], given)[0], slow(layer, inputs, settings, causal=causal), **EXACT)
+
+
+def test_the_gates_can_start_closed():
+    torch.manual_seed(1)
+    layer = mechanism.build(mechanism.Settings(gate_bias=-1e4), small_place(ENCODER, layer=2)).double().eval()
+    inputs, contexts = torch.randn(2, 5, WIDTH, dtype=torch.float64), torch.randn(2, 5, 3 * WIDTH, dtype=torch.float64)
+    for projection in (layer.query, layer.key):
+        assert_close(projection(inputs, contexts), projection.projection(inputs), **EXACT)

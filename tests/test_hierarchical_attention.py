@@ -123,3 +123,10 @@ def test_gradients_stop_where_the_settings_say(detach_query, detach_context):
     module(queries, seen).square().sum().backward()
     assert (queries.grad.abs().max() > 1e-9) == (not detach_query)
     assert (seen.before["target"].grad is None) == detach_context
+
+
+def test_the_gate_can_start_closed():
+    torch.manual_seed(1)
+    module = mechanism.build(mechanism.Settings(gate_bias=-1e4), small_place("decoder_output")).double().eval()
+    inputs = states(2, 3, WIDTH)
+    assert_close(module(inputs, context([[[1, 1, 0, 0]]] * 2)), module.output_norm(inputs), **EXACT)

@@ -35,14 +35,16 @@ def slow(layer, queries, shortcuts, states, mask):
     return layer.output(slow_attention(layer.query(queries), keys, values, mask))
 
 
+@pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("gates", [True, False])
 @pytest.mark.parametrize("lexical", [True, False])
 @pytest.mark.parametrize("feature_fusion", [True, False])
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gates):
+def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gates, normalized):
     torch.manual_seed(depth)
-    settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical, gates=gates)
+    more = {"gates": gates, "normalized_states": normalized}
+    settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical, **more)
     layer = shake(mechanism.build(settings, small_place(slot, layer=depth)).double()).eval()
     queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)
     states = states[:depth]  # embeddings, then the outputs of the layers below
@@ -52,7 +54,7 @@ def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gate
     if slot == CROSS:
         shortcut, top = memory[0 if lexical else -2], memory[-1]
     else:  # not lexical: the output of layer l - 2, and E where there is none
-        shortcut, top = states[0 if lexical else max(depth - 2, 0)], states[-1]
+        shortcut, top = states[0 if lexical else max(depth - 2, 0)], queries if normalized else states[-1]
     assert_close(layer(queries[None], context)[0], slow(layer, queries, shortcut, top, context.mask[0, 0]), **EXACT)
 
 

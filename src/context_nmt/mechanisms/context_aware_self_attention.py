@@ -46,6 +46,7 @@ class Settings(Checked):
     mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
     # one per position for all heads (eq. 6), one per head, or none
     gate: Literal["position", "head", "none"] = "position"
+    gate_bias: float = 0.0  # a at the start; with -2, the context starts with a share of about 0.12, not 0.5
 
 
 def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":
@@ -63,8 +64,8 @@ class ContextAwareSelfAttention(nn.Module):
         self.with_layers_below = settings.context in ("deep", "deep_global_and_deep")
         width = (self.layers_of_means + (place.layer - 1 if self.with_layers_below else 0)) * place.width  # of c
         gates = {"position": 1, "head": place.heads, "none": 0}[settings.gate]
-        self.query = Contextualised(place, width if settings.mixed_into != "keys" else 0, gates)
-        self.key = Contextualised(place, width if settings.mixed_into != "queries" else 0, gates)
+        self.query = Contextualised(place, width if settings.mixed_into != "keys" else 0, gates, settings.gate_bias)
+        self.key = Contextualised(place, width if settings.mixed_into != "queries" else 0, gates, settings.gate_bias)
         self.value = linear(place.width, place.width, bias=place.bias)
         self.output = linear(place.width, place.width, bias=place.bias)
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
@@ -95,7 +96,7 @@ class ContextAwareSelfAttention(nn.Module):
 class Contextualised(nn.Module):
     """A projection of the input, and a gated one of its context mixed into it, eq. 5 and 6."""
 
-    def __init__(self, place: Place, context_width: int, gates: int) -> None:
+    def __init__(self, place: Place, context_width: int, gates: int, gate_bias: float) -> None:
         super().__init__()
         self.projection = linear(place.width, place.width, bias=place.bias)  # W, b
         self.gates = gates
@@ -104,6 +105,7 @@ class Contextualised(nn.Module):
             self.context = linear(context_width, place.width, bias=False)  # U
         if context_width and gates:
             self.gate = nn.Sequential(linear(2 * place.width // gates, 1, bias=True), nn.Sigmoid())  # v_H and v_C, a
+            nn.init.constant_(self.gate.get_parameter("0.bias"), gate_bias)
 
     def forward(self, inputs: Tensor, context: Tensor) -> Tensor:
         """Inputs [B, T, D] and their context [B, 1 or T, C] -> [B, T, D]."""
@@ -145,6 +147,13 @@ FACTS = Facts(
     other_settings=tuple(
         {"context": context, **more}
         for context in ("global", "deep", "deep_global", "deep_global_and_deep")
-        for more in ({}, {"mixed_into": "queries"}, {"mixed_into": "keys"}, {"gate": "head"}, {"gate": "none"})
+        for more in (
+            {},
+            {"mixed_into": "queries"},
+            {"mixed_into": "keys"},
+            {"gate": "head"},
+            {"gate": "none"},
+            {"gate_bias": -2.0},
+        )
     ),
 )

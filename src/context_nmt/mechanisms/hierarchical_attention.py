@@ -54,6 +54,7 @@ class Settings(Checked):
     detach_query: bool = True  # stop gradients at both queries
     # without a previous sentence, keep the state; false, as in the code: results depend on the rest of the batch
     bypass: bool = True
+    gate_bias: float = 0.0  # b at the start; with -2, the context starts with a share of 0.12, not 0.5
 
 
 def build(settings: Settings, place: Place) -> "HierarchicalAttention":
@@ -90,6 +91,7 @@ class HierarchicalAttention(nn.Module):
             Dropout(place.dropout),
         )
         self.gate = nn.Sequential(linear(2 * width, width, bias=True), nn.Sigmoid())
+        nn.init.constant_(self.gate.get_parameter("0.bias"), settings.gate_bias)
         self.output_norm = Norm(width)
 
     def forward(self, states: Tensor, context: SentenceContext) -> Tensor:
@@ -226,6 +228,7 @@ def _with_a_closed_gate(module: nn.Module, norm: nn.Module) -> None:
 
 FACTS = Facts(
     settings={"sentences": 2},
+    other_settings=({"gate_bias": -2.0},),
     parameters=_parameters,
     neutral=_with_a_closed_gate,
     equals=lambda place: _OutputNorm(place.width),

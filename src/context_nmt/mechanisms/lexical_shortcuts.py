@@ -46,6 +46,9 @@ class Settings(Checked):
     lexical: bool = True  # shortcuts from the embeddings; false: from the output of two layers below
     gates: bool = True  # false: K' = K_sc + K, in our reading of the paper, where training then fails
     official_residual: bool = False  # add to the normalized input, as the authors' code does; not in the paper
+    normalized_states: bool = (
+        False  # H normalized as the queries are, in self-attention under pre-norm; not in the paper
+    )
 
 
 def build(settings: Settings, place: Place) -> "LexicalShortcuts":
@@ -63,7 +66,7 @@ class LexicalShortcuts(nn.Module):
         gates = {"key": "key.mixed.gate", "value": "value.mixed.gate"} if settings.gates else {}
         self.shows = Shows(weights=("attend.weights",), gates=gates)
         self.heads = place.heads
-        self.lexical, self.layer = settings.lexical, place.layer
+        self.lexical, self.normalized_states, self.layer = settings.lexical, settings.normalized_states, place.layer
         self.residual_of_queries = settings.official_residual
         projections = FusedProjection if settings.feature_fusion else SeparateProjections
         self.query = linear(place.width, place.width, bias=place.bias)
@@ -73,13 +76,13 @@ class LexicalShortcuts(nn.Module):
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
-        keys, values = self._over_memory(context) if context.memory_states else self._over_self(context)
+        keys, values = self._over_memory(context) if context.memory_states else self._over_self(queries, context)
         heads = split_heads(self.query(queries), self.heads)
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
-    def _over_self(self, context: LayerContext) -> tuple[Tensor, Tensor]:
+    def _over_self(self, queries: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
         shortcut = context.stack_states[0 if self.lexical else max(self.layer - 2, 0)]
-        keys, values = self._gated(shortcut, context.stack_states[-1])
+        keys, values = self._gated(shortcut, queries if self.normalized_states else context.stack_states[-1])
         return extended(context.state, "keys", keys), extended(context.state, "values", values)
 
     def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:
@@ -176,5 +179,11 @@ FACTS = Facts(
     parameters=_parameters,
     neutral=_without_shortcuts,
     equals=lambda place: _KeysOfTheRawInput(width=place.width, heads=place.heads, bias=place.bias, dropout=0.0),
-    other_settings=({}, {"lexical": False}, {"lexical": False, "feature_fusion": True}, {"gates": False}),
+    other_settings=(
+        {},
+        {"lexical": False},
+        {"lexical": False, "feature_fusion": True},
+        {"gates": False},
+        {"normalized_states": True},
+    ),
 )
