@@ -1,4 +1,4 @@
-"""Batches hold every pair once, are bounded, and come in an order that the seed and the epoch decide."""
+"""Batches have every pair once, are bounded, and are in an order that depends on the seed and the epoch."""
 
 from itertools import islice, pairwise
 
@@ -48,13 +48,15 @@ def test_without_random_the_pairs_are_sorted_and_no_batch_could_take_one_more(le
 
 def test_with_random_the_order_changes_but_batches_stay_alike_in_length():
     source = target = np.repeat(np.arange(1, 11), 20)
-    one, two = (length_batches(source, target, tokens=40, random=np.random.default_rng(seed)) for seed in (1, 2))
-    again = length_batches(source, target, tokens=40, random=np.random.default_rng(1))
-    assert [batch.tolist() for batch in one] == [batch.tolist() for batch in again]
-    assert {tuple(sorted(batch)) for batch in one} != {tuple(sorted(batch)) for batch in two}  # pairs of equal length
-    widths = [target[batch].max() for batch in one]
+    batches, again, others = (
+        length_batches(source, target, tokens=40, random=np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+    assert [batch.tolist() for batch in batches] == [batch.tolist() for batch in again]
+    # pairs of equal length are distributed differently
+    assert {tuple(sorted(batch)) for batch in batches} != {tuple(sorted(batch)) for batch in others}
+    widths = [target[batch].max() for batch in batches]
     assert widths != sorted(widths)
-    assert all(np.ptp(target[batch]) <= 1 for batch in one)
+    assert all(np.ptp(target[batch]) <= 1 for batch in batches)
 
 
 def test_padding():

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from context_nmt.code_closure import (
-    PRESENTING,
+    UNHASHED_MODULES,
     check_code,
     closure,
     named_digest,
-    old_code_files,
+    outdated_code_files,
     stage_closure,
     write_code_files,
 )
@@ -145,15 +145,15 @@ PRESENTED = {
     "Progress": {"None", "Self"},
     "Reporter": {"None"},
     "Unfinished": set(),  # an error
-    "noticing": {"Iterator[list[int]]"},  # signals
+    "capture_signals": {"Iterator[list[int]]"},  # signals
     "digest_of_module": {"str"},  # names a scratch folder
 }
 
 
 def test_nothing_that_computes_can_hide_among_the_modules_that_present():
     """They import only the standard library, rich, typer and files, and give values only to those who present, too."""
-    parsed = {name: ast.parse((ROOT / "src/context_nmt" / name).read_text()) for name in PRESENTING}
-    modules = {f"context_nmt.{name.removesuffix('.py').replace('/', '.')}": name for name in PRESENTING}
+    parsed = {name: ast.parse((ROOT / "src/context_nmt" / name).read_text()) for name in UNHASHED_MODULES}
+    modules = {f"context_nmt.{name.removesuffix('.py').replace('/', '.')}": name for name in UNHASHED_MODULES}
     defined, taken = {}, set()
     for tree in parsed.values():
         for node in ast.walk(tree):
@@ -183,7 +183,7 @@ def test_paths_of_results_concern_no_stage_that_makes_a_model_or_translations():
         assert "src/context_nmt/settings/layout.py" not in closure(ROOT, ROOT / f"stages/{stage}.py")
 
 
-def test_old_code_files_and_plans_are_refused(project):
+def test_outdated_code_files_and_plans_are_refused(project):
     mechanism, name = project / "src/context_nmt/mechanisms/one.py", "context_nmt.mechanisms.one"
     mechanism.parent.mkdir()
     mechanism.write_text("SLOTS = ()\n")
@@ -193,10 +193,10 @@ def test_old_code_files_and_plans_are_refused(project):
         check_code(project, "first", {name: "of another code"})
     with pytest.raises(UserError, match=r"context_nmt\.top"):
         named_digest(project, "context_nmt.top")
-    assert old_code_files(project) == []
+    assert outdated_code_files(project) == []
     for file in ("first.json", "loaded_by_name.json"):
         (project / "src/code" / file).write_text("{}\n")
-    assert old_code_files(project) == ["first.json", "loaded_by_name.json"]
+    assert outdated_code_files(project) == ["first.json", "loaded_by_name.json"]
     with pytest.raises(UserError, match=r"first\.json.*dvc repro src/dvc\.yaml"):
         check_code(project, "first", {})
 
@@ -208,7 +208,7 @@ def test_a_relative_import_is_refused(project):
 
 
 def test_the_committed_code_files_are_of_the_present_code():
-    assert old_code_files(ROOT) == []
+    assert outdated_code_files(ROOT) == []
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])

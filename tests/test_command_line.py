@@ -14,7 +14,7 @@ from terminal import Terminal
 from context_nmt import command_line
 from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
-from context_nmt.progress import INTERVAL, read_line
+from context_nmt.progress import INTERVAL_VARIABLE, read_line
 
 ROOT = Path(__file__).parents[1]
 
@@ -99,7 +99,7 @@ PROGRAM = [sys.executable, "-c", WORK]
 
 
 def environment(seconds, **others):
-    return os.environ | {"PYTHONPATH": str(ROOT / "src"), INTERVAL: seconds, "TERM": "xterm"} | others
+    return os.environ | {"PYTHONPATH": str(ROOT / "src"), INTERVAL_VARIABLE: seconds, "TERM": "xterm"} | others
 
 
 def test_in_a_file_progress_is_lines_of_plain_text():
@@ -121,7 +121,7 @@ def test_in_a_file_progress_is_lines_of_plain_text():
     [
         ("1000", {}, 0, "a line of its own\n"),
         ("0", {"WORLD_SIZE": "2", "RANK": "1"}, 0, ""),
-        ("often", {}, 1, f"(?s).*{INTERVAL}.*'often'.*"),
+        ("often", {}, 1, f"(?s).*{INTERVAL_VARIABLE}.*'often'.*"),
     ],
     ids=["over sooner", "not the first process", "no number"],
 )

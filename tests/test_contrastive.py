@@ -161,11 +161,11 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_workers_and_equal_pairs_t
     sources, targets = random_pairs(300, 2, longest=20)
     together = score_pairs(model, sources, targets, processes=Processes(workers=1))
     assert score_pairs(model, sources, targets, processes=Processes(workers=2)) == together
-    monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 1)
+    monkeypatch.setattr("context_nmt.decoding.forced_scoring.BATCH_UNITS", 1)
     assert score_pairs(model, sources, targets) == pytest.approx(together, abs=1e-4)
     sources, targets = random_pairs(60, 3, longest=12)
     order = (np.random.default_rng(4).permutation(120) % 60).tolist()
-    monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
+    monkeypatch.setattr("context_nmt.decoding.forced_scoring.BATCH_UNITS", 40)
     texts = ([side[number] for number in order] for side in (sources, targets))
     assert len(set(zip(order, score_pairs(model, *texts), strict=True))) == 60
 

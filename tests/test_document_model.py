@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from small_models import VOCABULARY, sentences, small_model
-from test_search import same
+from test_search import assert_same
 from tiny_training import make_experiment
 
 from context_nmt.corpus.batching import sentences_before, with_previous
@@ -73,18 +73,18 @@ def test_documents_side_by_side_are_translated_as_one_at_a_time(name):
     for document in DOCUMENTS:
         sources = [texts(1)[number] for number in document]
         alone += translate_ids(model, sources, settings, documents=[range(len(document))])
-    same(together, alone)
+    assert_same(together, alone)
     settings = dataclasses.replace(settings, batch_tokens=20)
     shared, own = (
         translate_ids(model, texts(1), settings, documents=DOCUMENTS, processes=Processes(workers=workers))
         for workers in (2, 1)
     )
     assert shared == own
-    same(own, alone)
+    assert_same(own, alone)
 
 
 def test_a_translation_scores_what_its_document_gives_it(model):
-    """Decoding sees, of a document, what a pass over the whole of it sees: each sentence's score is the same."""
+    """Decoding sees, of a document, what a pass over the whole of it sees: each sentence's score is the assert_same."""
     settings = DecodingSettings(beam=1, length_penalty="none", maximum_length_offset=5)
     found = translate_ids(model, texts(1), settings, documents=DOCUMENTS)
     targets = [np.array(one[0].tokens, dtype=np.int64) for one in found]
@@ -117,11 +117,18 @@ def test_context_is_not_lost_at_the_edge_of_a_batch(model):
     """A document in one batch has the states that it has in batches of one sentence."""
     source, targets = sentences(3, 4, 2, 5, 3, 4, seed=1), sentences(4, 2, 5, 3, 3, 2, seed=2)
     before = sentences_before([range(6)], 6)
-    rows, previous = with_previous(np.arange(6), before, sentences=model.sentences, reach=model.reach)
+    rows, previous = with_previous(
+        np.arange(6), before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
+    )
     assert rows.tolist() == [0, 1, 2, 3, 4, 5]
     whole = model(source, targets, torch.from_numpy(previous))
     for number in range(6):
-        rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
+        rows, previous = with_previous(
+            np.array([number]),
+            before,
+            context_sentences=model.context_sentences,
+            receptive_sentences=model.receptive_sentences,
+        )
         alone = model(source[rows], targets[rows], torch.from_numpy(previous))
         torch.testing.assert_close(alone[0], whole[number], rtol=0, atol=1e-10)
 

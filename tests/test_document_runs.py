@@ -56,7 +56,7 @@ def test_in_oracle_mode_a_run_sees_the_references(experiment):
 
 def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experiment, monkeypatch):
     usual = decoded(experiment, "encoder", reference_context=False)
-    monkeypatch.setattr(DocumentModel, "known_targets", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(DocumentModel, "target_states", lambda *_: pytest.fail("read again"))
     assert decoded(experiment, "encoder", reference_context=True) == usual
     with pytest.raises(pytest.fail.Exception, match="read again"):
         decoded(experiment, "joint", reference_context=False)
@@ -76,7 +76,7 @@ def test_what_is_longer_than_learned_positions_is_named():
         contexts = [(), (), ((long[1], long[1]), context), *empty]
         with pytest.raises(UserError, match=r"^a sentence before pair 3 has 9 units"):
             score_pairs(model, texts(1), texts(1), contexts=contexts)
-        unseen = [(), (), (context, *[(long[1], long[1])] * model.reach), *empty]
+        unseen = [(), (), (context, *[(long[1], long[1])] * model.receptive_sentences), *empty]
         score_pairs(model, texts(1), texts(1), contexts=unseen)
 
 

@@ -27,9 +27,10 @@ def states(*shape):
 def context(words, *, grad=False):
     """Sentences [B, K, 4] whose words are given, with states of their own on either side."""
     words = torch.tensor(words, dtype=torch.bool)
-    before = {name: states(*words.shape, WIDTH).requires_grad_(grad) for name in ("source", "target", "crossed")}
+    before = {name: states(*words.shape, WIDTH).requires_grad_(grad) for name in ("source", "target", "cross_output")}
     return SentenceContext(
-        before=before | {"source_words": words, "target_words": words}, own_crossed=states(len(words), 5, WIDTH)
+        before=before | {"source_words": words, "target_words": words},
+        current_cross_output=states(len(words), 5, WIDTH),
     )
 
 
@@ -73,7 +74,7 @@ WORDS = [
 def test_it_is_what_the_equations_say(slot, of):
     chosen = {"context": of} if slot == "decoder_output" else {}
     module, seen, queries = layer(slot, sentences=2, **chosen), context(WORDS), states(3, 5, WIDTH)
-    memory = seen.before["source" if slot == "encoder_output" else "crossed" if of == "alignment" else of]
+    memory = seen.before["source" if slot == "encoder_output" else "cross_output" if of == "alignment" else of]
     if slot == "decoder_output" and of == "alignment":
         memory = torch.stack([norm(module.context_norm, v) for v in memory.flatten(0, 2)]).view(memory.shape)
     found = module(queries, seen)

@@ -173,7 +173,7 @@ def test_dropout_inside_a_mechanism(name, slot, setting):
     context = layer_context(states, states, causal=False, memory_states=tuple(seen))
     if slot in OUTPUT_SLOTS:
         context = InADocument(small_model({slot: (Filling(mechanism=name),)}).float()).context(1)
-        context = dataclasses.replace(context, own_crossed=states[-1:])
+        context = dataclasses.replace(context, current_cross_output=states[-1:])
     given = states[-1:], *([] if slot == "norm" else [context])
     assert torch.equal(layer(*given), layer(*given)) != (setting in mechanism.FACTS.dropping)
     layer.eval()

@@ -17,7 +17,7 @@ from context_nmt.models.building import build
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.model import ModelSlot, TrainingSettings
 from context_nmt.training import batches, trainer
-from context_nmt.training.batches import AHEAD, Batch, ahead
+from context_nmt.training.batches import PREFETCHED, Batch, prefetch
 from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import ScaledDotProduct
@@ -85,7 +85,7 @@ def everything_on_meta(monkeypatch):
 def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on_meta):
     plan = TrainingPlan(model=small_plan(slots, **settings), training=TrainingSettings(clip_norm=1.0))
     model = build(plan.model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).to(META)
-    ids, previous = torch.full((3, 5), 5), torch.full((3, model.sentences), -1)
+    ids, previous = torch.full((3, 5), 5), torch.full((3, model.context_sentences), -1)
     batch = Batch(ids, ids, ids, torch.arange(15), previous if model.in_documents else None).to(META)
     updater = Updater(plan, model, seed=1)
     with _NoCopies(), _NoMixing():
@@ -137,12 +137,12 @@ def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys):
 
 def test_a_thread_makes_the_next_batches_of_a_gpu_and_stops_when_nobody_takes_them():
     made = []
-    items = ahead((made.append(number) or number for number in range(9)), GPU)
+    items = prefetch((made.append(number) or number for number in range(9)), GPU)
     assert next(items) == 0
     items.close()
-    assert made == list(range(1 + AHEAD))
-    assert list(ahead(iter(range(9)), GPU)) == list(range(9))
-    taken = ahead((1 / number for number in (1, 0)), GPU)
+    assert made == list(range(1 + PREFETCHED))
+    assert list(prefetch(iter(range(9)), GPU)) == list(range(9))
+    taken = prefetch((1 / number for number in (1, 0)), GPU)
     assert next(taken) == 1
     with pytest.raises(ZeroDivisionError):  # raised where batches are taken
         next(taken)
@@ -152,7 +152,7 @@ def test_batches_made_ahead_are_those_of_a_cpu(tmp_path, monkeypatch):
     masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
     changes = {"model": masked, "training": {"accumulation": 2, "maximum_sentence_length": 30}}
     expected = train(tmp_path / "one", **changes).curve(RUN).read_bytes()
-    monkeypatch.setattr(trainer, "ahead", lambda items, device: batches.ahead(items, GPU))
+    monkeypatch.setattr(trainer, "prefetch", lambda items, device: batches.prefetch(items, GPU))
     experiment = make_experiment(tmp_path / "two", **changes)
     train_run(experiment, "plain", 1, device="cpu")
     assert experiment.curve(RUN).read_bytes() == expected

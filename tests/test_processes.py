@@ -16,7 +16,7 @@ from context_nmt.files import UserError
 from context_nmt.models import devices
 from context_nmt.models.building import build
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.progress import INTERVAL
+from context_nmt.progress import INTERVAL_VARIABLE
 from context_nmt.training.batches import Batch
 from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
@@ -44,7 +44,7 @@ def train_by(experiments, *options):
 
 
 def environment():
-    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"}
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL_VARIABLE: "0"}
 
 
 def train_on_two_nodes(one, two):
@@ -135,8 +135,8 @@ import time
 from datetime import timedelta
 import torch
 from context_nmt.models import devices
-devices.REACH = timedelta(seconds=8)
-with devices.processes(torch.device("cpu")) as group:
+devices.CONNECTION_TIMEOUT = timedelta(seconds=8)
+with devices.join_processes(torch.device("cpu")) as group:
     time.sleep(10 * group.rank)
     group.sharing_gradients(torch.nn.Linear(1, 1))
     assert group.sum([1.0]) == group.sum_on_device(torch.ones(1)).tolist() == [2]
@@ -151,7 +151,7 @@ def test_processes_that_have_reached_each_other_wait_for_a_slow_one(tmp_path):
 
 
 def test_a_process_that_cannot_reach_the_others_says_so_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(devices, "REACH", timedelta(seconds=1))
+    monkeypatch.setattr(devices, "CONNECTION_TIMEOUT", timedelta(seconds=1))
     for name, value in {"RANK": 0, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}.items():
         monkeypatch.setenv(name, str(value))
     with pytest.raises(UserError, match=r"^process 0 cannot reach all others of 2[^\n]*SOCKET_IFNAME[^\n]*$"):

@@ -26,7 +26,8 @@ from context_nmt.report.pages import results_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.layout import rescored_name
+from context_nmt.settings.layout import RESCORED
+from context_nmt.settings.run_layout import run_name
 from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
@@ -117,7 +118,7 @@ def experiment(tmp_path_factory):
 
 def test_a_run_s_choices_lie_where_those_of_runs_do(experiment, tmp_path):
     """With the scores that any run with these translations gets."""
-    name = rescored_name("student-1")
+    name = run_name("student" + RESCORED, 1)
     own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
     assert digests(own).keys() == digests(chosen).keys() == {"valid.txt"}
     lines = [read_hypotheses(path, "valid") for path in (own, chosen)]
@@ -152,7 +153,7 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     experiment = made_up_experiment.make_experiment(tmp_path, variants=variants, train=train, rescored=["gauss"])
     made_up_experiment.evaluate_all(experiment)
     for seed in (1, 2):
-        name = rescored_name(f"gauss-{seed}")
+        name = run_name("gauss" + RESCORED, seed)
         made_up_experiment.write_output(experiment, name, made_up_experiment.REFERENCE)
         write_rows(experiment.scores(name), name, score_rows(EvaluationFolder(tmp_path), name))
     results = read_results(experiment)
@@ -162,6 +163,6 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     assert found[label]["sacrebleu"] == f"100.00 ± 0.00 (+{100 - np.mean(own):.2f})"
     assert [*found].index(label) == [*found].index("Gauss | half") + 1
     assert "Transformer (seed 1) chooses" in " ".join(render("results.md.j2", page=results_page(results)).split())
-    experiment.scores(rescored_name("gauss-2")).unlink()
+    experiment.scores(run_name("gauss" + RESCORED, 2)).unlink()
     (found,) = tables(results_page(read_results(experiment)), "both (mean of dev, test)")
     assert set(found[label].values()) == {DASH}

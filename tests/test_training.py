@@ -1,4 +1,4 @@
-"""Training through its public surface: it learns, repeats itself to the byte, and keeps the checkpoints it should."""
+"""Training through its public interface: it learns, gives the same bytes again, and keeps the right checkpoints."""
 
 import math
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ def content(experiment, run=RUN):
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A run that had the time to learn to reverse strings of up to 4 digits."""
+    """A run that has learned to reverse strings of up to 4 digits."""
     training = REVERSING["training"] | {"validation_bleu": True}
     return train(tmp_path_factory.mktemp("learned"), **REVERSING | {"training": training})
 
@@ -38,9 +38,9 @@ def test_it_learns_to_reverse_digits(learned):
     average_run(learned, "plain", 1)
     model = checkpoints.load_run(learned.model(RUN), torch.device("cpu"))
     source, target = BinarizedCorpus(learned.binarized).parallel("valid")
-    found = translate_ids(model, source, DecodingSettings(beam=1))
-    right = [best[0].tokens == tuple(target[number]) for number, best in enumerate(found)]
-    assert sum(right) / len(right) >= 0.85  # five seeds, with AVX2 and without: at least 0.95
+    translations = translate_ids(model, source, DecodingSettings(beam=1))
+    are_right = [n_best[0].tokens == tuple(target[number]) for number, n_best in enumerate(translations)]
+    assert sum(are_right) / len(are_right) >= 0.85  # five seeds, with AVX2 and without: at least 0.95
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_the_curve_shows_how_it_learns(learned):
 
 
 def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
-    """Units are joined to words, and the best hypotheses of greedy search stand in the order of the references."""
+    """Units are joined into words, and the hypotheses of greedy search are in the order of the references."""
     target = [np.array(sentence) for sentence in ([4, 5, 6, 7, 8, 9], [6, 5, 4, 5, 7])]
     corpus = SimpleNamespace(
         documents=lambda split: None,
@@ -76,8 +76,8 @@ def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
         return [[SimpleNamespace(tokens=tokens), SimpleNamespace(tokens=(6,))] for tokens in outputs]
 
     monkeypatch.setattr(validation, "translate_ids", translated)
-    found = validation.validation_bleu(torch.nn.Linear(1, 1), corpus)
-    assert found == pytest.approx(100 * (8 / 9 * 6 / 7 * 4 / 5 * 2 / 3) ** 0.25)
+    bleu = validation.validation_bleu(torch.nn.Linear(1, 1), corpus)
+    assert bleu == pytest.approx(100 * (8 / 9 * 6 / 7 * 4 / 5 * 2 / 3) ** 0.25)
 
 
 def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
@@ -95,14 +95,14 @@ def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
-    torch.manual_seed(77)  # what ran before does not matter
-    one = content(train(tmp_path / "one"))
+    torch.manual_seed(77)  # earlier random draws do not matter
+    expected = content(train(tmp_path / "one"))
     torch.manual_seed(78)
     np.random.seed(78)
-    assert content(train(tmp_path / "two")) == one
+    assert content(train(tmp_path / "two")) == expected
     other = content(train(tmp_path / "three", seed=2), "plain-2")
-    assert other.keys() == one.keys()
-    assert all(other[name] != one[name] for name in one if name != "summary.json")
+    assert other.keys() == expected.keys()
+    assert all(other[name] != expected[name] for name in expected if name != "summary.json")
 
 
 def test_what_is_validated_in_between_changes_no_weight(tmp_path):
@@ -113,33 +113,33 @@ def test_what_is_validated_in_between_changes_no_weight(tmp_path):
 
 
 def test_two_halves_are_worth_one_whole(tmp_path, monkeypatch):
-    """A batch cut in two halves, of unequal numbers of units, gives the same update."""
+    """A batch that is split into two parts with unequal numbers of units gives the same update."""
     settings = {"maximum_updates": 3, "validate_every": 1, "keep_last": 3, "batch_tokens": 100_000}
-    plain = {"dropout": 0.0}
-    whole = train(tmp_path / "whole", pairs=90, model=plain, training=settings)
+    model = {"dropout": 0.0}
+    whole = train(tmp_path / "whole", pairs=90, model=model, training=settings)
 
     def halves(self, *, tokens, random=None):
         order = self.kept if random is None else random.permutation(self.kept)
         return [order[: len(order) // 3], order[len(order) // 3 :]]
 
     monkeypatch.setattr(Pairs, "batches", halves)
-    parts = train(tmp_path / "parts", pairs=90, model=plain, training=settings | {"accumulation": 2})
+    parts = train(tmp_path / "parts", pairs=90, model=model, training=settings | {"accumulation": 2})
     for name in ("train_loss", "train_nll", "valid_loss"):
         assert column(parts, name) == pytest.approx(column(whole, name), rel=1e-5)
     assert column(parts, "epoch") == column(whole, "epoch") == [1, 2, 3]
-    one, two = (weights_after(experiment, 3) for experiment in (whole, parts))
-    for name in one:
-        torch.testing.assert_close(one[name], two[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
+    weights, expected = (weights_after(experiment, 3) for experiment in (parts, whole))
+    for name in expected:
+        torch.testing.assert_close(weights[name], expected[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
 
 
 def test_sentences_that_are_too_long_are_left_out_and_counted(tmp_path):
-    """And the last update is validated even if it is not its turn."""
+    """The last update is validated even if it is not a multiple of validate_every."""
     settings = {"maximum_sentence_length": 4, "maximum_updates": 5, "validate_every": 2, "keep_last": 9}
     experiment = train(tmp_path, longest=6, training=settings)
     assert column(experiment, "update") == [2, 4, 5]
-    lengths, found = BinarizedCorpus(experiment.binarized).side("train", "xx").lengths, summary(experiment)
-    assert (found["updates"], found["training_pairs"]) == (5, int((lengths <= 4).sum()))
-    assert found["left_out_as_too_long"] == int((lengths > 4).sum()) > 0
+    lengths, totals = BinarizedCorpus(experiment.binarized).side("train", "xx").lengths, summary(experiment)
+    assert (totals["updates"], totals["training_pairs"]) == (5, int((lengths <= 4).sum()))
+    assert totals["left_out_as_too_long"] == int((lengths > 4).sum()) > 0
 
 
 def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
@@ -155,8 +155,8 @@ def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
 def test_auto_takes_the_precision_that_is_fast_and_the_curve_says_which(fast, precision, tmp_path, monkeypatch):
     for module in (devices, trainer):
         monkeypatch.setattr(module, "has_fast_bf16", lambda _: fast)
-    automatic, asked_for = (train(tmp_path / asked, training={"precision": asked}) for asked in ("auto", precision))
-    assert content(automatic) == content(asked_for)
+    automatic, explicit = (train(tmp_path / value, training={"precision": value}) for value in ("auto", precision))
+    assert content(automatic) == content(explicit)
     assert column(automatic, "precision") == [precision] * 3
     assert all(column(automatic, "processor"))
 
@@ -166,7 +166,7 @@ def test_processors_of_one_name_and_other_instructions_are_told_apart(monkeypatc
     for bf16 in ([], ["avx512_bf16"], ["avx512_bf16", "amx_bf16"]):
         capabilities = {"cpu_name": "Intel Xeon"} | dict.fromkeys(bf16, True)
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda capabilities=capabilities: capabilities)
-        names.add(devices.processor_of(torch.device("cpu")))
+        names.add(devices.processor_name(torch.device("cpu")))
     assert len(names) == 3
 
 
@@ -195,7 +195,7 @@ def test_clipping_bounds_the_gradient(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("device", ["gpu", "cpu:x", "mps", "cuda:7"])
 def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device, monkeypatch):
-    """Each process of torchrun takes the GPU of its number."""
+    """Each process of torchrun uses the GPU of its local rank."""
     monkeypatch.setenv("LOCAL_RANK", "7")
     with pytest.raises(UserError, match=rf"^--device {device}: not available here \([^\n]*\)$"):
         train_run(make_experiment(tmp_path, pairs=20), "plain", 1, device=device.removesuffix(":7"))

@@ -13,6 +13,7 @@ from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError, read_json
 from context_nmt.settings.launch import read_launch
 from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import split_run_name
 
 HELP = """Usage: python stages NAME [ARGUMENTS]
 
@@ -41,7 +42,7 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(known)}")
         if "DVC_STAGE" in os.environ and name != "code":
             words = [word for word in options if not word.startswith("-")]
-            names = {*words, *(word.rpartition("-")[0] for word in words)} - {""}  # of variants, or of runs
+            names = {*words, *(split_run_name(word)[0] for word in words)} - {""}  # of variants, or of runs
             plans = [Layout().plan(name, "training") for name in sorted(names)]
             recorded = [read_json(path)["code"] for path in plans if path.is_file()]
             check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
