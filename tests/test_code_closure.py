@@ -1,4 +1,4 @@
-"""What counts as the code of a stage: all that it can import, and nothing that changes no result."""
+"""The code of a stage: all modules that it can import, except for code on which no result depends."""
 
 import ast
 import os
@@ -62,7 +62,7 @@ def project(tmp_path):
 
 
 def noted(root):
-    """The code files as a process of its own writes them."""
+    """The code files, as another process writes them."""
     subprocess.run(
         [
             sys.executable,
@@ -76,8 +76,8 @@ def noted(root):
 
 
 def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project):
-    found = closure(project, project / "stages/first.py")
-    assert set(found) == {
+    digests = closure(project, project / "stages/first.py")
+    assert set(digests) == {
         "stages/first.py",
         *(
             f"src/context_nmt/{name}"
@@ -137,11 +137,11 @@ def test_words_for_users_concern_no_stage_that_computes(tmp_path, name, old, new
     assert {stage for stage in COMPUTING if is_other and name in stage_closure(ROOT, stage)} == concerned
 
 
-# What the other modules take from those that only present, and what they get from it.
+# What other modules import from UNHASHED_MODULES, and the types that they get from it.
 PRESENTED = {
     "say": {"None"},
     "run": {"None"},
-    "tracked": {"Iterator[Item]"},  # the items that it was given
+    "tracked": {"Iterator[Item]"},  # the items themselves
     "Progress": {"None", "Self"},
     "Reporter": {"None"},
     "Unfinished": set(),  # an error
@@ -151,7 +151,7 @@ PRESENTED = {
 
 
 def test_nothing_that_computes_can_hide_among_the_modules_that_present():
-    """They import only the standard library, rich, typer and files, and give values only to those who present, too."""
+    """They import only the standard library, rich, typer and files, and return no values that results depend on."""
     parsed = {name: ast.parse((ROOT / "src/context_nmt" / name).read_text()) for name in UNHASHED_MODULES}
     modules = {f"context_nmt.{name.removesuffix('.py').replace('/', '.')}": name for name in UNHASHED_MODULES}
     defined, taken = {}, set()
@@ -160,15 +160,15 @@ def test_nothing_that_computes_can_hide_among_the_modules_that_present():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             allowed = {*sys.stdlib_module_names, "rich", "typer"}
-            known = {*modules, "context_nmt.files", "torch.utils.tensorboard"}
-            assert all(name.split(".")[0] in allowed or name in known for name in names)
+            project_modules = {*modules, "context_nmt.files", "torch.utils.tensorboard"}
+            assert all(name.split(".")[0] in allowed or name in project_modules for name in names)
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 functions = [node] if isinstance(node, ast.FunctionDef) else node.body
                 defined[node.name] = {
-                    ast.unparse(one.returns)
-                    for one in functions
-                    if isinstance(one, ast.FunctionDef) and (one is node or not one.name.startswith("_"))
+                    ast.unparse(function.returns)
+                    for function in functions
+                    if isinstance(function, ast.FunctionDef) and (function is node or not function.name.startswith("_"))
                 }
     for path in {path for stage in COMPUTING for path in stage_closure(ROOT, stage) if path.endswith(".py")}:
         for node in ast.walk(ast.parse((ROOT / path).read_text())):
@@ -213,14 +213,14 @@ def test_the_committed_code_files_are_of_the_present_code():
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
 def test_digests_are_the_same_on_every_python(version, tmp_path):
-    """A lock that one Python writes is up to date for another one."""
+    """A lock file that one Python writes is up to date for another."""
     program = (
         "import json, pathlib, context_nmt.code_closure as c;"
         f"root = pathlib.Path({str(ROOT)!r});"
         "print(json.dumps({stage: c.stage_closure(root, stage) for stage in c.stages(root)}))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYENV_VERSION": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    found = {}
+    outputs = {}
     for python in (f"python{version}", sys.executable):
         try:
             done = subprocess.run([python, "-c", program], env=environment, capture_output=True, text=True, check=True)
@@ -228,5 +228,5 @@ def test_digests_are_the_same_on_every_python(version, tmp_path):
             if python == sys.executable or "No module named" in str(getattr(error, "stderr", "")):
                 raise
             pytest.skip(f"no {python} here")
-        found[python] = done.stdout
-    assert len(set(found.values())) == 1
+        outputs[python] = done.stdout
+    assert len(set(outputs.values())) == 1

@@ -34,8 +34,8 @@ def reference(states, weight, targets, smoothing):
     )
 
 
-def close(found, expected):
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+def close(values, expected):
+    torch.testing.assert_close(values, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
     expected = reference(states, weight, targets, smoothing)
     close(loss.smoothed, expected)
     close(loss.negative_log_likelihood, reference(states, weight, targets, 0.0))
-    found = torch.autograd.grad(0.37 * loss.smoothed, (states, weight))
-    for gradient, other in zip(found, torch.autograd.grad(0.37 * expected, (states, weight)), strict=True):
+    gradients = torch.autograd.grad(0.37 * loss.smoothed, (states, weight))
+    for gradient, other in zip(gradients, torch.autograd.grad(0.37 * expected, (states, weight)), strict=True):
         close(gradient, other)
 
 
@@ -97,7 +97,7 @@ def test_bf16_is_close_to_fp32(dtype):
     expected = reference(states.float(), weight.float(), targets, 0.1)
     assert loss.smoothed.dtype == torch.float32
     assert loss.smoothed.item() == pytest.approx(expected.item(), rel=3e-3)
-    found = torch.autograd.grad(loss.smoothed, (states, weight))
-    for gradient, other in zip(found, torch.autograd.grad(expected, (states, weight)), strict=True):
+    gradients = torch.autograd.grad(loss.smoothed, (states, weight))
+    for gradient, other in zip(gradients, torch.autograd.grad(expected, (states, weight)), strict=True):
         assert gradient.dtype == dtype
         assert float((gradient - other).norm() / other.norm()) < 0.02

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 import torch
 from small_models import LAYERS, VOCABULARY, sentences, small_plan, step_by_step
-from test_mechanisms import TENANTS
+from test_mechanisms import MECHANISMS_AND_SLOTS
 from tiny_training import RUN, make_experiment, train
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -26,7 +26,7 @@ META, GPU = torch.device("meta"), torch.device("cuda")
 KINDS = [
     *(
         ({slot: (Filling(mechanism=name, settings=mechanisms.load(name).FACTS.settings),) * count}, {})
-        for name, slot in TENANTS
+        for name, slot in MECHANISMS_AND_SLOTS
         for count in [1 if slot in get_args(ModelSlot) else LAYERS]
     ),
     ({}, {"kind": "masked", "positions": "learned", "maximum_positions": 32}),
@@ -36,26 +36,26 @@ KINDS = [
 class _NoCopies(TorchFunctionMode):
     """Refuse Python's values as a tensor of `meta` or as its index: on a GPU they are copied, and the program waits."""
 
-    def __torch_function__(self, function, types, given=(), options=None):
+    def __torch_function__(self, function, types, arguments=(), options=None):
         options = options or {}
         if function in (torch.tensor, torch.as_tensor):
             assert torch.device(options.get("device") or "cpu") != META
-        if function in (torch.Tensor.__getitem__, torch.Tensor.__setitem__) and given[0].is_meta:
-            indices = given[1] if isinstance(given[1], tuple) else given[1:]
+        if function in (torch.Tensor.__getitem__, torch.Tensor.__setitem__) and arguments[0].is_meta:
+            indices = arguments[1] if isinstance(arguments[1], tuple) else arguments[1:]
             assert not any(isinstance(index, list) for index in indices)
-        return function(*given, **options)
+        return function(*arguments, **options)
 
 
 class _NoMixing(TorchDispatchMode):
     """Refuse tensors of the CPU where there is one of `meta`; a kernel takes a single number as an argument."""
 
-    def __torch_dispatch__(self, function, types, given=(), options=None):
-        values = tree_leaves((given, options or {}))
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        values = tree_leaves((arguments, options or {}))
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
         copied = any(not tensor.is_meta and tensor.dim() for tensor in tensors)
         devices = [tensor.device for tensor in tensors] + [value for value in values if isinstance(value, torch.device)]
         assert not (copied and META in devices), function
-        return function(*given, **(options or {}))
+        return function(*arguments, **(options or {}))
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys):
     seen = []
 
     class _Masks(TorchFunctionMode):
-        def __torch_function__(self, function, types, given=(), options=None):
-            seen.append(((*given, *(options or {}).values()), options or {}))
-            return function(*given, **(options or {}))
+        def __torch_function__(self, function, types, arguments=(), options=None):
+            seen.append(((*arguments, *(options or {}).values()), options or {}))
+            return function(*arguments, **(options or {}))
 
     states = torch.zeros(2, 1, keys, 3, device=META)
     mask = torch.ones(1, 1, queries, keys, dtype=torch.bool, device=META)

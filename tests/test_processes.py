@@ -1,4 +1,4 @@
-"""Several processes train as one does: each brings its share of an update's batches."""
+"""Several processes train like one: each computes its share of an update's batches."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def train_by(experiments, *options):
-    """The results of the stage on each node, as `launch.train: torchrun OPTIONS` starts it in these folders."""
+    """Errors and exit status of the stage on each node, as `launch.train: torchrun OPTIONS` starts it there."""
     words = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "stages._run", "train", "plain", "1"]
     started = [
         subprocess.Popen(
@@ -47,10 +47,10 @@ def environment():
     return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL_VARIABLE: "0"}
 
 
-def train_on_two_nodes(one, two):
-    """With a process each, which meet on this machine."""
+def train_on_two_nodes(first, second):
+    """Train in two nodes with a process each, both on this machine."""
     endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}")
-    return train_by([one, two], "--nnodes", "2", "--nproc-per-node", "1", *endpoint)
+    return train_by([first, second], "--nnodes", "2", "--nproc-per-node", "1", *endpoint)
 
 
 def free_port():
@@ -99,10 +99,10 @@ def test_two_processes_train_as_one(tmp_path, kind):
     assert kind or written(nodes) == written(two)
     for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
         assert column(two, name) == pytest.approx(column(one, name), rel=2e-5)
-    expected, found = (weights_after(experiment, 6) for experiment in (one, two))
+    expected, weights = (weights_after(experiment, 6) for experiment in (one, two))
     for name in expected:
         if not name.endswith("attention.key.bias"):  # its gradient is rounding, of which Adam makes steps
-            torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-3)  # Adam's steps are of 0.01
+            torch.testing.assert_close(weights[name], expected[name], rtol=0, atol=1e-3)  # Adam's steps are of 0.01
 
 
 def written(experiment):
@@ -170,7 +170,7 @@ def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     experiment = make_experiment(tmp_path, model={"dropout": 0.5})
     plan = TrainingPlan.read(experiment.plan("plain", "training"))
     model, seen = build(plan.model, source_vocabulary=20, target_vocabulary=20), []
-    model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.states.detach().clone()))
+    model.decoder.register_forward_hook(lambda module, inputs, states: seen.append(states.states.detach().clone()))
     ids = torch.full((3, 5), 5)
     batch = Batch(ids, ids, ids, torch.arange(15))
     Updater(plan, model, seed=1).update(1, [batch, batch])

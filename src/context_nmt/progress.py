@@ -66,7 +66,7 @@ def tracked(
     sizes: Iterable[float] | None = None,
     done: float = 0,
 ) -> Iterator[Item]:
-    """Yield the items and show how many are done; value the items' `sizes`, show how much of their sum, plus `done`."""
+    """Yield the items and show how many are done; with their `sizes`, show how much of their sum, plus `done`."""
     steps = None if sizes is None else list(sizes)
     with Progress(name, total if steps is None else done + sum(steps), unit, done=done) as progress:
         for number, item in enumerate(items):

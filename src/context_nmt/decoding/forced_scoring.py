@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from context_nmt.corpus.batching import Sentences, joined, length_batches, pad, with_previous
+from context_nmt.corpus.batching import Indices, Sentences, joined, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
-from context_nmt.decoding.in_batches import Lengths, check_positions, evaluation_mode, in_batches, lengths_of
+from context_nmt.decoding.in_batches import check_positions, evaluation_mode, in_batches, lengths_of
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
@@ -35,7 +35,7 @@ def score_pairs(
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
 
     A masked model has no such probability. Its score is the pseudo-log-likelihood (Salazar et al. 2020): the
-    log-probability of the length, plus that of each unit given all others.
+    log-probability of the length, plus those of all units, each given all others.
 
     `contexts` are the pairs that precede each pair, oldest first, for a model that reads previous sentences; their
     probabilities never count. Equal pairs with equal contexts are scored once, so that they tie exactly, because
@@ -61,7 +61,7 @@ def score_pairs(
     originals = [first_numbers.setdefault(key, number) for number, key in enumerate(keys)]
     distinct = np.array(list(first_numbers.values()), dtype=np.int64)
 
-    def score(batch: Lengths) -> list[float]:
+    def score(batch: Indices) -> list[float]:
         last = np.cumsum([len(documents[number]) for number in batch]) - 1
         pairs = [pair for number in batch for pair in documents[number]]
         before = np.concatenate([np.arange(len(documents[number])) for number in batch])

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from context_nmt.corpus.batching import Sentences, pad
+from context_nmt.corpus.batching import Indices, Sentences, pad
 from context_nmt.corpus.vocabulary import END
 from context_nmt.corpus.workers import CAN_FORK, in_parallel
 from context_nmt.files import UserError
@@ -41,19 +41,19 @@ class TranslationInput:
     references: Sentences | None  # context of later sentences, instead of translations
     device: torch.device
 
-    def ids(self, batch: Lengths) -> Tensor:
+    def ids(self, batch: Indices) -> Tensor:
         """Return the ids of a batch of sentences [B, S], with END after each."""
         return torch.from_numpy(pad([self.sentences[number] for number in batch], last=END)).to(self.device)
 
 
-def split_documents(numbers: Lengths, before: Lengths) -> list[Lengths]:
+def split_documents(numbers: Indices, before: Lengths) -> list[Indices]:
     """Split sentence numbers at the starts of documents; for `before` see `TranslationInput`."""
     return np.split(numbers, np.flatnonzero(before[numbers] == 0)[1:]) if len(numbers) else []
 
 
 def in_batches(
-    work: Callable[[Lengths], list[Result]],
-    batches: list[Lengths],
+    work: Callable[[Indices], list[Result]],
+    batches: list[Indices],
     lengths: Lengths,
     *,
     progress: str | None,
@@ -73,7 +73,7 @@ def in_batches(
     def speed() -> str:
         return f"{len(results) / max(1e-9, time.perf_counter() - since):,.1f} sentences/s"
 
-    def tokens(batch: Lengths) -> int:  # they predict the remaining time better than sentences
+    def tokens(batch: Indices) -> int:  # they predict the remaining time better than sentences
         return int((lengths[batch] + 1).sum())
 
     with (

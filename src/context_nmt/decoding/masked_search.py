@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.vocabulary import END, MASK, PADDING
-from context_nmt.decoding.in_batches import Lengths, TranslationInput
+from context_nmt.decoding.in_batches import TranslationInput
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.files import UserError
 from context_nmt.models.kinds.masked import MaskedLanguageModel
@@ -16,7 +17,7 @@ LOGIT_POSITIONS = 1024  # positions whose logits are in memory at once
 
 
 def search(
-    model: MaskedLanguageModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
+    model: MaskedLanguageModel, text: TranslationInput, batch: Indices, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return one hypothesis per length for each sentence, best mean log-probability first.
 

@@ -18,14 +18,12 @@ from torch import Tensor
 from context_nmt.files import UserError
 
 Length = TypeVar("Length", float, Tensor)
-State = dict[
-    str, Any
-]  # "sentences": a tree with B rows; "hypotheses": a tree with B * K rows, those of a sentence adjacent
+State = dict[str, Any]  # "sentences": a tree with B rows; "hypotheses": a tree with B * K rows, K per sentence
 Step = Callable[[Tensor, State], tuple[Tensor, State]]  # tokens [B * K], state -> logits [B * K, V], next state
 LengthPenalty = Literal["gnmt", "fairseq", "none"]
 
 IMPOSSIBLE = -torch.inf
-VOCABULARY_CHUNK = 64  # units per chunk in which the best ones are searched
+VOCABULARY_CHUNK = 64  # units per chunk, see `_top_units`
 
 
 @dataclass(frozen=True)

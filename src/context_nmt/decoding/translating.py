@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from context_nmt.corpus.batching import BREAK, Joined, Sentences, joined_lengths, pad, sentences_before
+from context_nmt.corpus.batching import BREAK, Indices, Joined, Sentences, joined_lengths, pad, sentences_before
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import (
@@ -33,11 +33,11 @@ from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext
 
-Search = Callable[[Any, TranslationInput, Lengths, DecodingSettings], list[list[Hypothesis]]]
+Search = Callable[[Any, TranslationInput, Indices, DecodingSettings], list[list[Hypothesis]]]
 
 
 def search_sentences(
-    model: TranslationModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
+    model: TranslationModel, text: TranslationInput, batch: Indices, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return the n_best best translations of each sentence in a batch of sentence numbers, best first.
 
@@ -60,7 +60,7 @@ def _last_sentence(tokens: tuple[int, ...], previous: int) -> tuple[int, ...]:
 
 
 def search_documents(
-    model: DocumentModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
+    model: DocumentModel, text: TranslationInput, batch: Indices, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
     """Return the n_best best translations of each sentence in a batch of whole documents, best first.
 
@@ -77,8 +77,8 @@ def search_documents(
         numbers = np.array([documents[number][position] for number in unfinished])
         source = text.ids(numbers)
         context = _context(model, [previous[number] for number in unfinished])
-        alone = model.encode_without_context(source)
-        memory = model.with_context(alone, context)
+        memory_without_context = model.encode_without_context(source)
+        memory = model.with_context(memory_without_context, context)
         best = _search(model, model.start(memory, context), text.translated_lengths[numbers], settings)
         results.update(zip(numbers.tolist(), best, strict=True))
         if position + 1 == longest:
@@ -88,13 +88,13 @@ def search_documents(
         ]
         if text.references is not None:
             translations = [text.references[number] for number in numbers]
-        states_so_far = model.source_states(source, alone)
+        encoded = model.source_states(source, memory_without_context)
         if model.decoder_output is not None:
             targets = torch.from_numpy(pad(translations, first=BEGIN)).to(source.device)
-            states_so_far |= model.target_states(targets, memory)
+            encoded |= model.target_states(targets, memory)
         for row, number in enumerate(unfinished):
             length = int(text.translated_lengths[numbers[row]])
-            previous[number].append(_row(states_so_far, row, length + 1, len(translations[row]) + 1))
+            previous[number].append(_without_padding(encoded, row, length + 1, len(translations[row]) + 1))
     return [results[number] for number in batch.tolist()]
 
 
@@ -125,15 +125,15 @@ def _search(
     )
 
 
-def _row(states_so_far: SentenceStates, row: int, source: int, target: int) -> SentenceStates:
+def _without_padding(encoded: SentenceStates, row: int, source: int, target: int) -> SentenceStates:
     """Return the states of one sentence without padding, [T, …], given its source and target lengths."""
-    lengths = {name: source if name.startswith("source") else target for name in states_so_far}
-    return {name: tensor[row, : lengths[name]].clone() for name, tensor in states_so_far.items()}
+    lengths = {name: source if name.startswith("source") else target for name in encoded}
+    return {name: tensor[row, : lengths[name]].clone() for name, tensor in encoded.items()}
 
 
 def _context(model: DocumentModel, before: list[deque[SentenceStates]]) -> SentenceContext:
     """Return the context of B sentences, given their previous ones, which may be fewer than the model reads."""
-    rows = [states_so_far for sentences in before for states_so_far in sentences]
+    rows = [encoded for sentences in before for encoded in sentences]
     if not rows:
         return model.empty_context(len(before))
     previous = torch.full((len(before), model.context_sentences), -1, device=model.device)
@@ -143,9 +143,7 @@ def _context(model: DocumentModel, before: list[deque[SentenceStates]]) -> Sente
         previous[row, model.context_sentences - count :] = torch.arange(first, first + count)
         first += count
     # padded with PADDING, False and 0
-    stacked = {
-        name: pad_sequence([states_so_far[name] for states_so_far in rows], batch_first=True) for name in rows[0]
-    }
+    stacked = {name: pad_sequence([encoded[name] for encoded in rows], batch_first=True) for name in rows[0]}
     return context_of(stacked, previous)
 
 
@@ -205,7 +203,7 @@ def translate_ids(
     return [results[number] for number in range(len(lengths))]
 
 
-def batch_documents(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Lengths]:
+def batch_documents(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Indices]:
     """Split sentences into batches of whole documents, which are translated one sentence per document at a time.
 
     `before` is the number of preceding sentences in each sentence's document, 0 for independent sentences. Documents of

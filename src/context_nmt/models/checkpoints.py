@@ -116,7 +116,7 @@ def run_weights_path(folder: Path) -> Path:
         variants = (folder.name, split_run_name(folder.name)[0])  # the seed may be missing
         similar = [run for run in runs if split_run_name(run)[0] in variants]
         inner_runs = sorted(weights.parent.name for weights in folder.glob(f"*/{RUN_WEIGHTS}"))
-        hint = "there is no other; run `make repro`, then this in the folder of the experiment"
+        hint = "there is no other; run `make repro`, then this command in the experiment's folder"
         if inner_runs:
             hint = f"name one of those in it: {', '.join(inner_runs)}"
         elif runs:
