@@ -83,8 +83,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
 
     A line without words gives an empty line, although the model translates empty sentences of test sets. For a model
     that reads previous sentences, empty lines separate documents. A line with more units than the model has positions
-    also gives an empty line, and an error after all lines are translated.
-    Raise UserError for a folder without a run, for a beam below 1, and for input that is not UTF-8.
+    also gives an empty line, and an error after all lines are translated. Raise UserError for a folder without a run,
+    for a beam below 1, and for input that is not UTF-8.
     """
     run_weights_path(folder)  # first, because without weights the other files are also missing
     settings = dataclasses.replace(read_plan(DecodingSettings, folder / "decoding.json"), n_best=1)

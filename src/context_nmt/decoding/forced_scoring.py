@@ -39,8 +39,8 @@ def score_pairs(
 
     `contexts` are the pairs that precede each pair, oldest first, for a model that reads previous sentences; their
     probabilities never count. Equal pairs with equal contexts are scored once, so that they tie exactly, because
-    rounding could differ. For the other arguments see `in_batches`.
-    Raise UserError for a sentence longer than the model's learned positions.
+    rounding could differ. For the other arguments see `in_batches`. Raise UserError for a sentence longer than the
+    model's learned positions.
     """
     lengths = lengths_of(targets)
     contexts = [()] * len(sources) if contexts is None else contexts

@@ -77,8 +77,8 @@ def beam_search(
 
     `state` has one hypothesis per sentence; `maximum_lengths` [B] count tokens before END. The search of a sentence
     ends when no live hypothesis can still beat its n_best-th finished one, or, if `stop` is beam, also when `beam`
-    hypotheses have finished. A result does not depend on the rest of the batch. Raise UserError for logits that are
-    not numbers.
+    hypotheses have finished. A result does not depend on the rest of the batch. Raise UserError for logits that are not
+    numbers.
     """
     device = maximum_lengths.device
     results: list[list[Hypothesis]] = [[] for _ in range(batch)]

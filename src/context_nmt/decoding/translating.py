@@ -170,9 +170,8 @@ def translate_ids(
     An empty sentence is also translated: the model then sees only END. `documents` are the sentence numbers of each
     document. A model that reads previous sentences sees its own best translations of them, or their `references`. A
     model that joins sentences translates each independently, and sees no earlier translation. For `progress` and
-    `processes` see `in_batches`.
-    Raise UserError for a sentence or reference that is longer than the model's learned positions, and if `n_best`
-    exceeds the width of the search.
+    `processes` see `in_batches`. Raise UserError for a sentence or reference that is longer than the model's learned
+    positions, and if `n_best` exceeds the width of the search.
     """
     own_lengths = lengths_of(sentences)
     before = sentences_before(documents, len(sentences))

@@ -11,9 +11,9 @@ post-norm):
     h_g    = FI_g(queries, keys and values r)
     zhat   = [h_l; h_g] W_z + b_z                   the residual and norm around it are the layer's          eq. 8, 9
 
-The window is centred; if its size is even, it extends one position further to the right (a = (f - 1) // 2). In a
-causal decoder it ends at t. Of all readings, separate projections for both units without an output map come closest to
-the paper's number of parameters: 12.6 million in six layers; the paper says 12.7.
+The window is centred; if its size is even, it extends one position further to the right (a = (f - 1) // 2). In a causal
+decoder it ends at t. Of all readings, separate projections for both units without an output map come closest to the
+paper's number of parameters: 12.6 million in six layers; the paper says 12.7.
 """
 
 from dataclasses import dataclass

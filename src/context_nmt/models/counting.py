@@ -17,11 +17,11 @@ SENTENCE_LENGTH = 25  # units on each side, about the mean of WMT newstest sets 
 def describe(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
     """Return kind, parameters in total and by part, FLOPs per target token, and the mechanism in each slot and layer.
 
-    For concatenation, also return the numbers of previous sentences that are joined.
-    FLOPs are counted in training: the matrix products of one forward and backward pass over a sentence pair of 25 and
-    25 units (fewer if the model has too few learned positions), plus the FACTS.further_flops of mechanisms, divided by
-    the number of target units. A multiplication and an addition count as two. Previous sentences have the same length;
-    the divisor does not include their target units.
+    For concatenation, also return the numbers of previous sentences that are joined. FLOPs are counted in training: the
+    matrix products of one forward and backward pass over a sentence pair of 25 and 25 units (fewer if the model has too
+    few learned positions), plus the FACTS.further_flops of mechanisms, divided by the number of target units. A
+    multiplication and an addition count as two. Previous sentences have the same length; the divisor does not include
+    their target units.
     """
     length = SENTENCE_LENGTH
     with torch.device("meta"):

@@ -8,6 +8,7 @@ from torch import nn
 
 import context_nmt.mechanisms
 from context_nmt.files import UserError
+from context_nmt.settings import some_names
 from context_nmt.transformer.attention import Place
 from context_nmt.transformer.facts import Facts
 
@@ -38,7 +39,7 @@ def load(name: str) -> Mechanism:
     """Load a file of `mechanisms/`, or a module with the name PACKAGE.MODULE; raise UserError if it does not exist."""
     if "." not in name and name not in names():
         raise UserError(
-            f"no mechanism {name!r}; there are {', '.join(names())}, or PACKAGE.MODULE for a module of your own"
+            f"no mechanism {name!r}; there are {some_names(name, names())}, or PACKAGE.MODULE for a module of your own"
         )
     try:
         return cast(Mechanism, importlib.import_module(module(name)))

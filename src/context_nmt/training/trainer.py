@@ -73,9 +73,9 @@ class Trainer:
     def run(self) -> None:
         """Train until maximum_updates or until patience runs out; same seed, same machine, same bytes.
 
-        Every process of a training calls it; the first process writes. Raise UserError if the training has diverged,
-        at the next validation or the next time the state is saved, and if processes resume from different states.
-        After SIGTERM, save the state and raise Unfinished.
+        Every process of a training calls it; the first process writes. Raise UserError if the training has diverged, at
+        the next validation or the next time the state is saved, and if processes resume from different states. After
+        SIGTERM, save the state and raise Unfinished.
         """
         settings = self.settings = self.plan.training
         self.updater = Updater(self.plan, self.model, seed=self.seed, processes=self.processes)
