@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.batching import Indices, Sentences, joined, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
-from context_nmt.decoding.in_batches import check_positions, evaluation_mode, in_batches, lengths_of
+from context_nmt.decoding.in_batches import check_positions, evaluation_mode, lengths_of, process_batches
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
@@ -39,7 +39,7 @@ def score_pairs(
 
     `contexts` are the pairs that precede each pair, oldest first, for a model that reads previous sentences; their
     probabilities never count. Equal pairs with equal contexts are scored once, so that they tie exactly, because
-    rounding could differ. For the other arguments see `in_batches`. Raise UserError for a sentence longer than the
+    rounding could differ. For the other arguments see `process_batches`. Raise UserError for a sentence longer than the
     model's learned positions.
     """
     lengths = lengths_of(targets)
@@ -82,7 +82,7 @@ def score_pairs(
     batches = length_batches(sizes, sizes, tokens=BATCH_UNITS)
     longest_first = [distinct[batch] for batch in reversed(batches)]  # so that memory, if too small, runs out early
     with evaluation_mode(model):
-        scores = in_batches(score, longest_first, target_lengths, progress=progress, processes=processes)
+        scores = process_batches(score, longest_first, target_lengths, progress=progress, processes=processes)
     return [scores[number] for number in originals]
 
 

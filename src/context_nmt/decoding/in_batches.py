@@ -51,7 +51,7 @@ def split_documents(numbers: Indices, before: Lengths) -> list[Indices]:
     return np.split(numbers, np.flatnonzero(before[numbers] == 0)[1:]) if len(numbers) else []
 
 
-def in_batches(
+def process_batches(
     work: Callable[[Indices], list[Result]],
     batches: list[Indices],
     lengths: Lengths,

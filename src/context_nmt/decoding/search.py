@@ -82,11 +82,11 @@ def beam_search(
     """
     device = maximum_lengths.device
     results: list[list[Hypothesis]] = [[] for _ in range(batch)]
-    longest = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
+    last_penalty = penalty(length_penalty, weight, maximum_lengths + 1.0)  # [B]
     words = torch.full((batch, 1), begin, device=device)  # [B, K]; K is 1 before the first step
     sums = torch.zeros(batch, 1, device=device)  # [B, K] log-probabilities; IMPOSSIBLE = not live
     finished = torch.full((batch, n_best), IMPOSSIBLE, device=device)  # best scores, sorted
-    # The following arrays are on the CPU. Each step waits for a GPU once, to read `step_results`.
+    # The following arrays are on the CPU. Each step waits for a GPU once, to copy its results.
     sentences = np.arange(batch)  # [B] sentence number of each row
     limits = maximum_lengths.cpu().numpy()  # [B]
     tokens = np.full((batch, 1, 1), begin)  # [B, K, 1 + length]
@@ -106,20 +106,20 @@ def beam_search(
         finished = torch.cat([finished, scores], dim=1).topk(n_best).values
         live = sums.masked_fill(ended, IMPOSSIBLE)
         # Sums only fall, so no hypothesis can beat its current sum divided by the penalty at maximum length.
-        hopeful = live.amax(dim=1, keepdim=True) / longest[:, None] > finished[:, -1:]
-        step_results = (
-            torch.stack([parents, words, sums, scores, hopeful.expand_as(sums)]).to(torch.float64).cpu().numpy()
-        )
-        if np.isnan(step_results[2]).any():
+        hopeful = live.amax(dim=1, keepdim=True) / last_penalty[:, None] > finished[:, -1:]
+        on_device = torch.stack([parents, words, sums, scores, hopeful.expand_as(sums)])
+        origins, new_tokens, new_sums, new_scores, is_hopeful = on_device.to(torch.float64).cpu().numpy()
+        if np.isnan(new_sums).any():
             raise UserError("the model's output is not a number; did its training diverge?")
-        origins = step_results[0].astype(np.int64)
+        origins = origins.astype(np.int64)
         prefixes = np.take_along_axis(tokens, origins[:, :, None], axis=1)
-        tokens = np.concatenate([prefixes, step_results[1].astype(np.int64)[:, :, None]], axis=2)
-        for row, slot in np.argwhere(step_results[3] > IMPOSSIBLE).tolist():
-            ids, (log_probability, score) = tokens[row, slot].tolist(), step_results[2:4, row, slot].tolist()
-            results[sentences[row]].append(Hypothesis(tuple(ids[1:-1]), log_probability, score))
+        tokens = np.concatenate([prefixes, new_tokens.astype(np.int64)[:, :, None]], axis=2)
+        for row, slot in np.argwhere(new_scores > IMPOSSIBLE).tolist():
+            ids = tokens[row, slot, 1:-1].tolist()
+            hypothesis = Hypothesis(tuple(ids), float(new_sums[row, slot]), float(new_scores[row, slot]))
+            results[sentences[row]].append(hypothesis)
 
-        is_active = step_results[4, :, 0] > 0
+        is_active = is_hopeful[:, 0] > 0
         if stop == "beam":
             is_active &= np.array([len(results[sentence]) < beam for sentence in sentences])
         active = np.flatnonzero(is_active)
@@ -130,8 +130,8 @@ def beam_search(
         if len(active) < len(sentences):
             index = _to_device(active, device)
             state = {**state, "sentences": reorder(state["sentences"], index)}
-            words, sums, finished, longest, maximum_lengths = (
-                tensor.index_select(0, index) for tensor in (words, sums, finished, longest, maximum_lengths)
+            words, sums, finished, last_penalty, maximum_lengths = (
+                tensor.index_select(0, index) for tensor in (words, sums, finished, last_penalty, maximum_lengths)
             )
             sentences, limits, tokens = sentences[active], limits[active], tokens[active]
 

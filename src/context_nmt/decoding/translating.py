@@ -18,8 +18,8 @@ from context_nmt.decoding.in_batches import (
     TranslationInput,
     check_positions,
     evaluation_mode,
-    in_batches,
     lengths_of,
+    process_batches,
     split_documents,
 )
 from context_nmt.decoding.linear_maps import prepared_weights
@@ -170,8 +170,8 @@ def translate_ids(
     An empty sentence is also translated: the model then sees only END. `documents` are the sentence numbers of each
     document. A model that reads previous sentences sees its own best translations of them, or their `references`. A
     model that joins sentences translates each independently, and sees no earlier translation. For `progress` and
-    `processes` see `in_batches`. Raise UserError for a sentence or reference that is longer than the model's learned
-    positions, and if `n_best` exceeds the width of the search.
+    `processes` see `process_batches`. Raise UserError for a sentence or reference that is longer than the model's
+    learned positions, and if `n_best` exceeds the width of the search.
     """
     own_lengths = lengths_of(sentences)
     before = sentences_before(documents, len(sentences))
@@ -192,7 +192,7 @@ def translate_ids(
         device=model.device,
     )
     with evaluation_mode(model), prepared_weights(model, settings.precision):
-        results = in_batches(
+        results = process_batches(
             lambda batch: search(model, text, batch, settings),
             batch_documents(lengths, text.before, settings.batch_tokens, width),
             lengths,

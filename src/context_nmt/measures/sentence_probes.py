@@ -22,7 +22,7 @@ from context_nmt.corpus.batching import Indices, length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import END
-from context_nmt.decoding.in_batches import check_positions, decode_workers, evaluation_mode, in_batches
+from context_nmt.decoding.in_batches import check_positions, decode_workers, evaluation_mode, process_batches
 from context_nmt.files import read_json
 from context_nmt.measures.probe import Probe
 from context_nmt.measures.probing_tasks import GROUPS, SPLITS, Task, find_tasks, read_task
@@ -172,7 +172,7 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
     with evaluation_mode(model):
-        states = in_batches(
+        states = process_batches(
             work, batches, lengths, progress=None, processes=Processes(workers=decode_workers(model.device))
         )
     return torch.from_numpy(np.stack([states[number] for number in range(len(lengths))]))

@@ -49,7 +49,7 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
         words = ["python"]
         if not {"--help", "-h"} & set(options):
             launch = read_launch(Path("params.yaml"), root)
-            words = shlex.split(launch.of(name).command)
+            words = shlex.split(launch.for_stage(name).command)
             options += ["--tensorboard"] if name == "train" and launch.tensorboard else []
         words = [sys.executable if word == "python" else word for word in words]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.

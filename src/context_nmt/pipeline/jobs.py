@@ -127,7 +127,7 @@ class Machine:
 
     def take(self, name: str) -> dict[str, str] | None:
         """Return the environment of a stage that starts, its threads and GPUs; None if there is no room for it now."""
-        settings, default = self.launch.of(name), 0 if launch_key(name) == "text" else min(1, len(self.gpus))
+        settings, default = self.launch.for_stage(name), 0 if launch_key(name) == "text" else min(1, len(self.gpus))
         # A stage's share of the cores is 0 if there are more stages than cores.
         cores = min(self.cores, settings.cores or self.cores // self.jobs)
         count = default if settings.gpus is None else settings.gpus

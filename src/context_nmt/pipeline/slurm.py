@@ -120,7 +120,7 @@ class Slurm:
             raise
 
     def _sbatch(self, stage: str, before: list[str], launch: LaunchSettings, *, remade: bool) -> str:
-        settings, key = launch.of(stage), launch_key(stage)
+        settings, key = launch.for_stage(stage), launch_key(stage)
         minutes = settings.hours and max(1, math.ceil(60 * settings.hours))
         grace = min(GRACE, 15 * minutes) if minutes else GRACE
         options = {

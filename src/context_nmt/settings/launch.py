@@ -74,7 +74,7 @@ class LaunchSettings(Checked):
     text: JobSettings = JobSettings()  # all other stages; they use no GPU
     tensorboard: bool = False  # trainings also write their curves to runs/tensorboard, for TensorBoard
 
-    def of(self, stage: str) -> JobSettings:
+    def for_stage(self, stage: str) -> JobSettings:
         """Return the settings for a stage of dvc.yaml."""
         settings: JobSettings = getattr(self, launch_key(stage))
         return settings
