@@ -39,7 +39,7 @@ def folder(tmp_path):
         ("last", "bleu", 99, list(LOSSES)),
     ],
 )
-def test_exactly_the_wanted_checkpoints_are_averaged(folder, select, select_by, count, updates):
+def test_the_selected_checkpoints_are_averaged(folder, select, select_by, count, updates):
     weights, metadata = average(folder, AveragingSettings(select=select, count=count), select_by=select_by)
     paths = [folder / f"checkpoint-{update:08d}.safetensors" for update in updates]
     for name, mean in weights.items():
@@ -55,7 +55,7 @@ def test_exactly_the_wanted_checkpoints_are_averaged(folder, select, select_by, 
     }
 
 
-def test_the_folder_of_a_run_holds_all_that_translation_needs(tmp_path):
+def test_a_run_folder_has_all_files_for_translation(tmp_path):
     """A run that was not trained has no model."""
     trained = train(tmp_path, training={"keep_last": 3}, averaging={"count": 2})
     average_run(trained, "plain", 1)

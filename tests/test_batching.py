@@ -25,7 +25,7 @@ def arrays(lengths):
 
 
 @given(lengths=LENGTHS, tokens=st.integers(1, 100), seed=st.none() | st.integers(0, 9))
-def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tokens, seed):
+def test_every_pair_is_in_one_batch_within_the_bound(lengths, tokens, seed):
     source, target = arrays(lengths)
     random = None if seed is None else np.random.default_rng(seed)
     batches = length_batches(source, target, tokens=tokens, random=random)
@@ -36,7 +36,7 @@ def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tok
 
 
 @given(lengths=LENGTHS, tokens=st.integers(1, 100))
-def test_without_random_the_pairs_are_sorted_and_no_batch_could_take_one_more(lengths, tokens):
+def test_without_random_pairs_are_sorted_and_batches_are_full(lengths, tokens):
     source, target = arrays(lengths)
     batches = length_batches(source, target, tokens=tokens)
     order = [int(index) for batch in batches for index in batch]
@@ -121,6 +121,6 @@ def test_each_epoch_holds_every_pair_once_in_an_order_of_its_own(corpus):
     assert epochs(pairs, seed=2, count=1) != [first]
 
 
-def test_no_pair_left_is_an_error_that_names_the_key(corpus):
+def test_a_split_without_short_pairs_is_an_error_with_the_key(corpus):
     with pytest.raises(UserError, match=r"at most 0 units \(training\.maximum_sentence_length\)"):
         pairs_of(corpus, maximum_length=0)

@@ -28,7 +28,7 @@ def test_cells_are_those_of_a_cache_that_is_filled_word_by_word(words, count):
 
 
 @torch.no_grad()
-def test_it_is_what_the_equations_say():
+def test_it_follows_the_equations():
     torch.manual_seed(1)
     module = mechanism.build(mechanism.Settings(cells=2, sentences=2), small_place("decoder_output")).double()
     inputs = torch.tensor([[[1, 5, 6, 0], [1, 5, 7, 8]]])  # BEGIN, words, padding

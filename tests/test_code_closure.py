@@ -127,7 +127,7 @@ COMPUTING = ("tokenize", "bpe", "train", "average", "decode", "distill")
         ("src/context_nmt/training/updating.py", "progress**-0.5)", "progress**-0.25)", {"train"}),
     ],
 )
-def test_words_for_users_concern_no_stage_that_computes(tmp_path, name, old, new, concerned):
+def test_messages_for_users_do_not_affect_computing_stages(tmp_path, name, old, new, concerned):
     path = ROOT / name
     changed = tmp_path / name
     changed.parent.mkdir(parents=True)
@@ -178,7 +178,7 @@ def test_nothing_that_computes_can_hide_among_the_modules_that_present():
     assert all(defined[name] <= PRESENTED[name] | {"None", "Self"} for name in taken)
 
 
-def test_paths_of_results_concern_no_stage_that_makes_a_model_or_translations():
+def test_paths_of_results_do_not_affect_computing_stages():
     for stage in COMPUTING:
         assert "src/context_nmt/settings/layout.py" not in closure(ROOT, ROOT / f"stages/{stage}.py")
 

@@ -125,7 +125,7 @@ def test_in_a_file_progress_is_lines_of_plain_text():
     ],
     ids=["over sooner", "not the first process", "no number"],
 )
-def test_progress_is_not_said(seconds, variables, status, expected):
+def test_progress_that_is_not_printed(seconds, variables, status, expected):
     done = subprocess.run(PROGRAM, env=environment(seconds, **variables), capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert re.fullmatch(expected, done.stderr)
@@ -140,7 +140,7 @@ def test_on_a_terminal_progress_is_a_bar_with_lines_above_it():
     assert "finished" in terminal.seen
 
 
-def test_work_goes_on_when_nobody_reads_its_progress():
+def test_work_continues_when_nobody_reads_its_progress():
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(PROGRAM, env=environment("0"), stdout=subprocess.PIPE, stderr=writer, text=True, check=False)

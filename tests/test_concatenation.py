@@ -87,7 +87,7 @@ def test_what_follows_the_expected_breaks_is_kept(kind):
 
 
 @torch.no_grad()
-def test_a_score_is_that_of_the_last_sentence_alone(model):
+def test_a_score_counts_only_the_last_sentence(model):
     sources, targets = texts(1), texts(2)
     contexts = [[(sources[m], targets[m]) for m in window(n, 9)[:-1]] for n in range(13)]
     scores = score_pairs(model, sources, targets, contexts=contexts)
@@ -173,7 +173,7 @@ def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
         initialise_from_run(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
 
 
-def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more():
+def test_it_has_the_parameters_of_the_transformer_and_more_flops():
     described = {name: describe(small_plan(**kind), **SIZES) for name, kind in {"1-to-1": {}, **KINDS}.items()}
     flops = {name: values["flops_per_target_token"] for name, values in described.items()}
     assert flops["1-to-1"] < flops["2-to-1"] < flops["4-to-1"]

@@ -50,7 +50,7 @@ def slow(layer, inputs, settings, *, causal):
 @pytest.mark.parametrize("gate", ["position", "head", "none"])
 @pytest.mark.parametrize("mixed_into", ["queries_and_keys", "queries", "keys"])
 @pytest.mark.parametrize("context", ["global", "deep", "deep_global", "deep_global_and_deep"])
-def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
+def test_it_follows_the_equations(context, mixed_into, gate, causal):
     settings = mechanism.Settings(context=context, mixed_into=mixed_into, gate=gate)
     for depth in (1, 3):
         torch.manual_seed(depth)

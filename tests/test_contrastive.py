@@ -40,7 +40,7 @@ def write_set(path, *items):
     return path
 
 
-def test_each_pair_stands_once_and_those_of_contexts_behind_those_of_items(tmp_path):
+def test_each_pair_is_listed_once_with_contexts_after_items(tmp_path):
     table, door = ("I saw the table.", "Ich sah den Tisch."), ("I saw the door.", "Ich sah die Tür.")
     he, she = (HE["source"], HE["right"]), (SHE["source"], SHE["right"])  # the latter is a context, too
     first, second = (
@@ -87,7 +87,7 @@ def test_each_pair_stands_once_and_those_of_contexts_behind_those_of_items(tmp_p
         (HE | {"mirror": 0}, "mirror is 0, but line 1 must"),  # which names no mirror
     ],
 )
-def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
+def test_an_invalid_item_is_refused_with_its_line(tmp_path, item, message):
     path = write_set(tmp_path / "set.jsonl", SHE, item)
     with pytest.raises(UserError, match=message) as refused:
         read_contrastive_set(path)

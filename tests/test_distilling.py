@@ -71,7 +71,7 @@ def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls,
     assert calls == [10] * shards
 
 
-def test_a_student_learns_what_the_teacher_says(tmp_path):
+def test_a_student_learns_the_teachers_translations(tmp_path):
     """If a teacher always gives the same translation, a student's training loss is lower than on the bitext."""
     losses = {}
     for distilled in (False, True):
@@ -85,7 +85,7 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
     assert losses[True] < losses[False] - 0.5  # 1.5 with six seeds
 
 
-def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
+def test_a_missing_distilled_text_is_an_error(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20, training=TRAINING)
     with pytest.raises(UserError, match=r"distilled.train\.yy\.tokens\.npy: no such file"):
         train_run(experiment, "plain", 1, device="cpu", distilled=True)

@@ -133,7 +133,7 @@ def test_context_is_not_lost_at_the_edge_of_a_batch(model):
         torch.testing.assert_close(alone[0], whole[number], rtol=0, atol=1e-10)
 
 
-def test_special_units_are_no_words():
+def test_special_units_are_not_words():
     assert words_of(torch.arange(6)).tolist() == [False] * 4 + [True] * 2
 
 
@@ -164,7 +164,7 @@ def previous(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_it_learns_what_only_the_sentence_before_says(previous, variant):
+def test_it_learns_from_the_previous_sentence(previous, variant):
     """The plain Transformer does not. The joint model's training starts from the run of the encoder's HAN."""
     if variant != "encoder":
         train_run(previous, variant, 1, device="cpu", start="encoder" if variant == "joint" else None)
@@ -184,7 +184,7 @@ def test_it_learns_what_only_the_sentence_before_says(previous, variant):
     assert right(None) < 0.5  # as if each sentence were a document
 
 
-def test_what_is_too_long_is_as_if_its_document_had_it_not(tmp_path):
+def test_overlong_pairs_are_dropped_from_their_documents(tmp_path):
     experiment = make_experiment(tmp_path, pairs=40, longest=6)
     (experiment.binarized / "training/train.documents").write_text("0\n10\n13\n30\n", encoding="utf-8")
     corpus = BinarizedCorpus(experiment.binarized)

@@ -54,7 +54,7 @@ def test_in_oracle_mode_a_run_sees_the_references(experiment):
     assert oracle != usual
 
 
-def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experiment, monkeypatch):
+def test_models_that_read_only_sources_do_not_reread_translations(experiment, monkeypatch):
     usual = decoded(experiment, "encoder", reference_context=False)
     monkeypatch.setattr(DocumentModel, "target_states", lambda *_: pytest.fail("read again"))
     assert decoded(experiment, "encoder", reference_context=True) == usual
@@ -132,7 +132,7 @@ def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
 
 
 @pytest.mark.parametrize("name", ["encoder", "2-to-1"])
-def test_without_documents_training_says_what_is_missing(experiment, name):
+def test_training_without_documents_names_the_missing_file(experiment, name):
     (experiment.binarized / "training/train.documents").unlink()
     with pytest.raises(UserError, match=r"train\.documents is missing"):
         pairs_for(make_model(name), BinarizedCorpus(experiment.binarized), "train", None)

@@ -223,7 +223,7 @@ def test_json_comes_back_and_has_one_form(tmp_path):
     assert (tmp_path / "one").read_bytes().endswith(b"}\n")
 
 
-def test_what_is_no_regular_file_is_not_replaced_and_a_link_stays_one(tmp_path):
+def test_only_regular_files_are_replaced_and_links_are_kept(tmp_path):
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
     os.mkfifo(pipe)
     link.symlink_to(target)

@@ -71,7 +71,7 @@ WORDS = [
 @pytest.mark.parametrize("reads", ["target", "source", "alignment"])
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 @torch.no_grad()
-def test_it_is_what_the_equations_say(slot, reads):
+def test_it_follows_the_equations(slot, reads):
     chosen = {"context": reads} if slot == "decoder_output" else {}
     module, seen, queries = layer(slot, sentences=2, **chosen), context(WORDS), states(3, 5, WIDTH)
     memory = seen.before["source" if slot == "encoder_output" else "cross_output" if reads == "alignment" else reads]
@@ -83,7 +83,7 @@ def test_it_is_what_the_equations_say(slot, reads):
         assert_close(output[row, position], expected, **EXACT)
 
 
-def test_behind_the_encoder_there_is_nothing_to_choose():
+def test_context_cannot_be_chosen_after_the_encoder():
     with pytest.raises(UserError, match="context is target"):
         layer("encoder_output", context="target")
 

@@ -40,7 +40,7 @@ def slow(layer, queries, shortcuts, states, mask):
 @pytest.mark.parametrize("feature_fusion", [True, False])
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gates):
+def test_it_follows_the_equations(depth, slot, feature_fusion, lexical, gates):
     torch.manual_seed(depth)
     settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical, gates=gates)
     layer = shake(mechanism.build(settings, small_place(slot, layer=depth)).double()).eval()

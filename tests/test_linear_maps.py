@@ -46,7 +46,7 @@ def test_hooks_and_weights_are_seen() -> None:
     assert len(seen) == 1
 
 
-def test_training_goes_on_after_an_error() -> None:
+def test_training_continues_after_an_error() -> None:
     net = small_net(True)
     with pytest.raises(ZeroDivisionError), torch.inference_mode(), prepared_weights(net, "bf16"):
         raise ZeroDivisionError

@@ -53,7 +53,7 @@ def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
         close(gradient, other)
 
 
-def test_a_batch_of_padding_alone_is_worth_nothing():
+def test_a_batch_of_only_padding_has_no_loss():
     states, weight, targets = problem(0, padding=4)
     loss = cross_entropy(states, weight, targets, smoothing=0.1)
     loss.smoothed.backward()

@@ -167,7 +167,7 @@ def slowly(model, source, length, iterations):
 @torch.no_grad()
 @pytest.mark.parametrize("iterations", [1, 2, 3, 4, 10])
 @pytest.mark.parametrize("slots", [{}, CROSS])
-def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alone(slots, iterations):
+def test_mask_predict_equals_a_slow_search_for_each_sentence_and_length(slots, iterations):
     """With four units and iterations, 4, 3, 2 and 1 units are masked, the least certain ones; the others stay."""
     model = masked_model(slots)
     sources = [np.array([5, 6, 7, 4]), np.array([8]), np.array([4, 9, 9, 10, 5, 6, 7])]

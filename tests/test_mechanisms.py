@@ -98,7 +98,7 @@ def test_a_broken_mechanism_fails_its_clause_and_no_other(broken, slot, clause):
         run()
 
 
-def test_a_mechanism_without_facts_is_told_what_is_missing():
+def test_a_mechanism_without_facts_fails_with_a_message():
     with pytest.raises(AssertionError, match="FACTS of this mechanism"):
         CHECKS["parameters"](multi_head_attention, "cross_attention", Facts())
 
@@ -122,7 +122,7 @@ def recorded():
 
 
 @pytest.mark.parametrize("slot", SLOTS)
-def test_what_an_attention_is_given(recorded, slot):
+def test_the_inputs_of_an_attention(recorded, slot):
     model, outputs = recorded
     targets = sentences(5, 2, 4, seed=3)
     model(SOURCE, targets)
@@ -249,7 +249,7 @@ def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
         plan(experiment(slots={"cross_attention": {"mechanism": "ideas.nobody"}}), "one")
 
 
-def test_what_is_no_product_is_counted_too():
+def test_operations_besides_products_are_counted():
     plain = describe(small_plan(), source_vocabulary=9, target_vocabulary=9)["flops_per_target_token"]
     scanning = mechanism(MultiHeadAttention)
     scanning.FACTS = Facts(further_flops=lambda place, length: 1000 * place.layer * length)

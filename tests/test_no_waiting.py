@@ -148,7 +148,7 @@ def test_a_thread_makes_the_next_batches_of_a_gpu_and_stops_when_nobody_takes_th
         next(taken)
 
 
-def test_batches_made_ahead_are_those_of_a_cpu(tmp_path, monkeypatch):
+def test_prefetched_batches_equal_those_of_a_cpu(tmp_path, monkeypatch):
     masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
     changes = {"model": masked, "training": {"accumulation": 2, "maximum_sentence_length": 30}}
     expected = train(tmp_path / "one", **changes).curve(RUN).read_bytes()

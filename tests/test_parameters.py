@@ -175,7 +175,7 @@ SPLITS = ("train", "validation", "tests", "contrastive")
         (("source", "target", *SPLITS), ("../test", "a/b", ".hidden", "-f", "a b", ""), "must be made of letters"),
     ],
 )
-def test_a_name_that_cannot_be_that_of_files_is_refused(tmp_path, keys, names, reason):
+def test_a_name_that_cannot_name_files_is_refused(tmp_path, keys, names, reason):
     for key in keys:
         for name in names:
             value = [name] if key in ("tests", "contrastive") else name
@@ -223,7 +223,7 @@ def test_text_that_is_not_utf8_and_a_missing_file_are_named(tmp_path):
     assert message(path).startswith("not YAML ('utf-8' codec can't decode byte 0xfc")
 
 
-def test_numbers_are_those_of_yaml_1_2_and_a_table_may_be_merged_into_others(tmp_path):
+def test_numbers_are_read_as_in_yaml_1_2_and_tables_can_be_merged(tmp_path):
     """A key that overrides a merged key is not a duplicate."""
     path = write(tmp_path, "[1e-9, -2E+3, 0.5e1, 1.e2, 12e03, 1e, e9, 0x1e9]")
     assert read_yaml(path) == [1e-9, -2000.0, 5.0, 100.0, 12000.0, "1e", "e9", 0x1E9]
@@ -260,7 +260,7 @@ focus: plain
 """
 
 
-def test_a_variant_like_another_changes_what_it_says_and_keeps_the_rest(tmp_path):
+def test_a_variant_like_another_inherits_all_other_keys(tmp_path):
     (tmp_path / "params.yaml").write_text(LIKE)
     variants = read_parameters(tmp_path / "params.yaml").variants
     wide = variants["wide"]

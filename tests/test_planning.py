@@ -182,7 +182,7 @@ def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
     assert_golden("\n".join(changed), "plans-changed.txt")
 
 
-def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
+def test_a_wrong_variant_prevents_all_plans(tmp_path):
     written = write_experiment(tmp_path, {"decoding": {"beam": 0}})
     with pytest.raises(UserError, match=r"params\.yaml: variants\.one\.decoding\.beam"):
         write_plans(written)
@@ -190,7 +190,7 @@ def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"training": {"schedule": {}, "colour": 1}}', '{"training": 7}'])
-def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+def test_a_file_that_is_not_a_plan_is_refused(tmp_path, text):
     path = tmp_path / "training.json"
     path.write_text(text)
     with pytest.raises(UserError, match="run the plan stage again"):

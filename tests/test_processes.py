@@ -150,7 +150,7 @@ def test_processes_that_have_reached_each_other_wait_for_a_slow_one(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_process_that_cannot_reach_the_others_says_so_in_one_line(tmp_path, monkeypatch):
+def test_an_unreachable_process_is_a_one_line_error(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "CONNECTION_TIMEOUT", timedelta(seconds=1))
     for name, value in {"RANK": 0, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}.items():
         monkeypatch.setenv(name, str(value))
@@ -158,7 +158,7 @@ def test_a_process_that_cannot_reach_the_others_says_so_in_one_line(tmp_path, mo
         train_run(make_experiment(tmp_path), "plain", 1, device="cpu")
 
 
-def test_tasks_of_srun_that_do_not_know_of_each_other_are_refused(tmp_path, monkeypatch):
+def test_independent_tasks_of_srun_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
     experiment = make_experiment(tmp_path)
     with pytest.raises(UserError, match="let torchrun start the processes"):

@@ -87,13 +87,13 @@ def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
 
 
 @pytest.mark.parametrize("experiment", having("settings"))
-def test_corpora_units_and_teachers_are_those_of_the_paper(experiment):
+def test_corpora_units_and_teachers_match_the_paper(experiment):
     expected = FACTS[experiment]["settings"]
     assert {path: at(settings(experiment), path) for path in expected} == expected
 
 
 @pytest.mark.parametrize("experiment", having("systems"))
-def test_the_recipe_of_every_system_is_that_of_its_paper(experiment):
+def test_every_recipe_matches_its_paper(experiment):
     for pattern, expected in FACTS[experiment]["systems"].items():
         matches = [chosen for variant, chosen in plans(experiment).items() if fnmatch(variant, pattern)]
         assert matches
@@ -113,7 +113,7 @@ def test_systems_are_marked_by_the_test_of_their_paper(experiment):
     assert {name for name, chosen in variants.items() if chosen.test == marking_test} == compared
 
 
-def test_windows_and_layers_are_those_of_table_3():
+def test_windows_and_layers_match_table_3():
     for variant, (window, center, layers) in FACTS[CROSS]["windows"].items():
         filled = {
             (slot, number): filling.settings

@@ -54,7 +54,7 @@ def settings(**changes):
     return DecodingSettings(**({"iterations": 3, "length_beam": 5} | changes))
 
 
-def test_the_choice_is_that_of_a_slow_loop(model, teacher):
+def test_the_choice_equals_a_slow_loop(model, teacher):
     """The choice is by the mean; the sum, or the model itself, would choose other candidates."""
     sentences = made_up_sentences(40)
     choices, shared = (
@@ -116,7 +116,7 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def test_a_run_s_choices_lie_where_those_of_runs_do(experiment, tmp_path):
+def test_rescored_translations_have_the_paths_of_a_run(experiment, tmp_path):
     """Their scores are those of any run with these translations."""
     name = run_name("student" + RESCORED, 1)
     usual, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)

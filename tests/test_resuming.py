@@ -123,7 +123,7 @@ def test_what_comes_after_a_kill_is_not_trained_twice(kind, tmp_path, monkeypatc
     assert digests(experiment) == whole
 
 
-def test_a_training_goes_on_when_nobody_reads_what_it_says(tmp_path):
+def test_a_training_continues_when_nobody_reads_its_output(tmp_path):
     experiment = make_experiment(tmp_path)
     reader, writer = os.pipe()
     os.close(reader)
@@ -203,7 +203,7 @@ def test_tensorboard_shows_each_point_of_a_resumed_training_once(tmp_path, monke
         assert [point.value for point in points] == pytest.approx(column(experiment, name))
 
 
-def test_tensorboard_that_is_not_installed_is_said_before_the_first_update(tmp_path, monkeypatch):
+def test_missing_tensorboard_is_an_error_before_the_first_update(tmp_path, monkeypatch):
     updates = counted_updates(monkeypatch)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
@@ -232,7 +232,7 @@ def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monk
     assert updates[24:] == [5, 6]
 
 
-def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
+def test_early_stopping_resumes_with_earlier_validations(tmp_path, monkeypatch):
     """BLEU falls after the second validation; the third is after the interruption."""
     settings = {"maximum_updates": 40, "validate_every": 2, "patience": 2, "select_by": "bleu", "validation_bleu": True}
     experiment = make_experiment(tmp_path, training=settings)
@@ -245,7 +245,7 @@ def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
     assert column(experiment, "valid_bleu") == [20, 30, 25, 24]
 
 
-def test_another_processor_goes_on_in_the_precision_of_the_first(tmp_path, monkeypatch):
+def test_another_processor_keeps_the_precision_of_the_first(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "has_fast_bf16", lambda _: True)
     experiment, _ = stopped(tmp_path, monkeypatch, training={"precision": "auto"})
     monkeypatch.setattr(devices, "has_fast_bf16", lambda _: False)

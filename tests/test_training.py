@@ -60,7 +60,7 @@ def test_the_curve_shows_how_it_learns(learned):
     assert metadata["validation"]["valid_bleu"] == pytest.approx(last["valid_bleu"], rel=1e-6)
 
 
-def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
+def test_validation_bleu_counts_words(tmp_path, monkeypatch):
     """Units are joined into words, and the hypotheses of greedy search are in the order of the references."""
     target = [np.array(sentence) for sentence in ([4, 5, 6, 7, 8, 9], [6, 5, 4, 5, 7])]
     corpus = SimpleNamespace(
@@ -80,7 +80,7 @@ def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
     assert bleu == pytest.approx(100 * (8 / 9 * 6 / 7 * 4 / 5 * 2 / 3) ** 0.25)
 
 
-def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
+def test_the_validation_loss_is_the_loss_of_the_saved_model(tmp_path):
     """Dropout is off, every pair counts once, and the mean is over target units."""
     experiment = train(tmp_path, training={"maximum_updates": 1}, model={"dropout": 0.5})
     average_run(experiment, "plain", 1)
@@ -105,14 +105,14 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
     assert all(other[name] != expected[name] for name in expected if name != "summary.json")
 
 
-def test_what_is_validated_in_between_changes_no_weight(tmp_path):
+def test_validations_do_not_change_weights(tmp_path):
     often = train(tmp_path / "often", training={"validate_every": 1})
     once = train(tmp_path / "once", training={"validate_every": 6})
     weights = [weights_after(experiment, 6) for experiment in (often, once)]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
-def test_two_halves_are_worth_one_whole(tmp_path, monkeypatch):
+def test_two_accumulated_batches_equal_one(tmp_path, monkeypatch):
     """A batch that is split into two parts with unequal numbers of units gives the same update."""
     settings = {"maximum_updates": 3, "validate_every": 1, "keep_last": 3, "batch_tokens": 100_000}
     model = {"dropout": 0.0}
@@ -152,7 +152,7 @@ def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
 
 
 @pytest.mark.parametrize(("fast", "precision"), [(True, "bf16"), (False, "fp32")])
-def test_auto_takes_the_precision_that_is_fast_and_the_curve_says_which(fast, precision, tmp_path, monkeypatch):
+def test_auto_chooses_the_fast_precision_and_the_curve_records_it(fast, precision, tmp_path, monkeypatch):
     for module in (devices, trainer):
         monkeypatch.setattr(module, "has_fast_bf16", lambda _: fast)
     automatic, explicit = (train(tmp_path / value, training={"precision": value}) for value in ("auto", precision))
@@ -161,7 +161,7 @@ def test_auto_takes_the_precision_that_is_fast_and_the_curve_says_which(fast, pr
     assert all(column(automatic, "processor"))
 
 
-def test_processors_of_one_name_and_other_instructions_are_told_apart(monkeypatch):
+def test_the_processor_includes_its_instructions(monkeypatch):
     names = set()
     for bf16 in ([], ["avx512_bf16"], ["avx512_bf16", "amx_bf16"]):
         capabilities = {"cpu_name": "Intel Xeon"} | dict.fromkeys(bf16, True)

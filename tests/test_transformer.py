@@ -119,7 +119,7 @@ def test_embeddings_are_scaled_and_biased_before_positions_are_added(scaled, fac
     assert biases == ["source_embedding.bias"] * bias
 
 
-def test_embeddings_are_drawn_as_the_setting_says():
+def test_embeddings_have_the_initialisation_of_the_setting():
     def table(kind):
         torch.manual_seed(1)
         plan = small_plan(width=64, embedding_initialisation=kind)
@@ -180,7 +180,7 @@ def test_hooks_read_attention_weights_without_changing_the_output():
     assert torch.equal(model(SOURCE, TARGETS), fused)
 
 
-def test_each_dropout_sits_where_its_setting_says():
+def test_each_dropout_has_the_probability_of_its_setting():
     values = {setting: number / 10 for number, setting in enumerate(DROPOUTS.values(), start=1)}
     model = small_model(**values)
     found = set()

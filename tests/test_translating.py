@@ -101,7 +101,7 @@ def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]]
     assert [batch.tolist() for batch in batches] == [np.concatenate(batch).tolist() for batch in expected]
 
 
-def test_training_goes_on_as_before() -> None:
+def test_translating_leaves_training_unchanged() -> None:
     model = small_model(dropout=0.5).train()
     first, second = (translate_ids(model, random_sentences(5), DecodingSettings()) for _ in range(2))
     assert first == second  # no dropout
@@ -216,7 +216,7 @@ def test_text_goes_through_the_whole_chain(run_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["\u200b", "\u200b \ufeff\u2060\u200e", "\u00ad\x07"])
-def test_a_line_that_nobody_can_see_gets_no_sentence(run_folder: Path, line: str) -> None:
+def test_an_invisible_line_gives_an_empty_line(run_folder: Path, line: str) -> None:
     assert translated(run_folder, f"{line}\n".encode()) == b"\n"
     assert translated(run_folder, f"{line}word5\n".encode()) != b"\n"
 
