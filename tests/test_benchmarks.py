@@ -209,7 +209,7 @@ def test_what_looks_at_previous_sentences_has_room():
     with torch.device("meta"):
         plans = [plan(settings, name).training.model for name in settings.variants]
         built = [build(one, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY) for one in plans]
-    assert max(model.reach for model in built if isinstance(model, DocumentModel)) == models.REACH
+    assert max(model.receptive_sentences for model in built if isinstance(model, DocumentModel)) == models.REACH
 
 
 def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_documents(tiny, monkeypatch):

@@ -108,7 +108,7 @@ def test_in_a_file_progress_is_lines_of_plain_text():
     assert done.stdout == "finished\n"
     *lines, endless = [line for line in done.stderr.splitlines() if line != "a line of its own"]
     progress_lines = [read_line(line) for line in lines]
-    assert [line.name for line in progress_lines] == ["outer [line]"] * len(progress_lines)
+    assert [line.name for line in progress_lines] == ["outer [one]"] * len(progress_lines)
     assert [line.percent for line in progress_lines] == [5, 10, 10, 15, 20, 20, 25, 30, 30, 65, 100, 100]
     assert "10/10 things" in progress_lines[-1].text
     assert read_line(endless).percent is None

@@ -100,7 +100,7 @@ def test_every_search_takes_part_alone_and_in_batches(benchmark):
     names.append("CCAN, 10 iterations")
     assert all(list(rows) == names for rows in part.tables.values())
     assert [contender.name for contender in contenders] == [
-        f"{name}, {way}" for way in ("contender at a time", "batched") for name in names
+        f"{name}, {way}" for way in ("one at a time", "batched") for name in names
     ]
     for number, contender in enumerate(contenders):
         _, system, test, settings, sentences, workers = contender.arguments
