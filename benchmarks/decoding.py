@@ -13,7 +13,7 @@ from benchmarks.report import Part, part_command
 from benchmarks.rounds import CORES, Contender, Work, measure, ratio, speeds_and_memory
 from benchmarks.setting import EXPERIMENT, corpus
 from context_nmt.corpus.vocabulary import join_units
-from context_nmt.decoding.in_batches import usable
+from context_nmt.decoding.in_batches import decode_workers
 from context_nmt.files import read_lines
 from context_nmt.measures.bleu import bleu_metric
 from context_nmt.models.checkpoints import load_run
@@ -81,7 +81,7 @@ def _ours(folder: Path, beam: int, precision: Literal["fp32", "bf16"]) -> Iterat
     )
     device = torch.device("cpu")
     model, vocabulary = load_run(folder, device), corpus().target_vocabulary
-    with translating(model, test_sentences(), vocabulary, settings, usable(device)) as work:
+    with translating(model, test_sentences(), vocabulary, settings, decode_workers(device)) as work:
         yield work
 
 

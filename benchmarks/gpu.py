@@ -15,7 +15,7 @@ from benchmarks.rounds import Contender, Work, measure, ratio, speeds_and_memory
 from benchmarks.training import ours
 from context_nmt.command_line import run
 from context_nmt.files import UserError
-from context_nmt.models.devices import device_named, processor_of, resolved
+from context_nmt.models.devices import device_named, processor_name, resolve_precision
 from context_nmt.settings.decoding import DecodingSettings
 
 TITLE = "A Transformer of base size on GPUs"
@@ -25,7 +25,7 @@ TYPES = {"fp32": "float32", "bf16": "bfloat16"}
 
 def gpu(rounds: int, device: str, *, compiled: bool, tiny: bool) -> Part:
     """Compare updates with matrix products in the precision that is fast, and measure beam search."""
-    precision = resolved("auto", device_named(device))
+    precision = resolve_precision("auto", device_named(device))
     variant, updates, size, count = ("small", 3, 64, 2) if tiny else ("transformer_base", 50, 8192, 50)
     training = ours(
         f"training, {precision}{', torch.compile' * compiled}", variant, precision, updates, device, compiled
@@ -79,7 +79,7 @@ def main(
     setting.prepared()
     part = gpu(rounds, device, compiled=compile, tiny=tiny)
     if not tiny:
-        here = describe() | {"gpu": processor_of(torch_device), "CUDA": torch.version.cuda}
+        here = describe() | {"gpu": processor_name(torch_device), "CUDA": torch.version.cuda}
         report.keep(report.with_earlier(part, here), here)
     report.show(part)
 

@@ -114,8 +114,8 @@ def _batch(
         *(_RandomSentences(side, size, random) for side, size in zip(drawn, sizes, strict=True)),
         maximum_length=None,
         documents=[range(start, min(start + DOCUMENT, count)) for start in starts] if model.needs_documents else None,
-        sentences=model.sentences,
-        reach=model.reach,
+        context_sentences=model.context_sentences,
+        receptive_sentences=model.receptive_sentences,
         previous_sources=model.previous_sources,
         previous_targets=model.previous_targets,
     )

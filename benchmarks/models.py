@@ -19,7 +19,7 @@ from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.averaging import average_run
 from context_nmt.models.building import build
 from context_nmt.models.counting import describe
-from context_nmt.models.devices import Precision, Processes, device_named, resolved
+from context_nmt.models.devices import Precision, Processes, device_named, resolve_precision
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
@@ -76,14 +76,16 @@ def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
     """
     source, target = corpus().parallel(corpus().train)
     ranges = documents(len(source))
-    indices = document_batches(source.lengths + 1, target.lengths + 1, ranges, reach=REACH, tokens=tokens)[:number]
+    indices = document_batches(
+        source.lengths + 1, target.lengths + 1, ranges, receptive_sentences=REACH, tokens=tokens
+    )[:number]
     pairs = Pairs(
         source,
         target,
         maximum_length=None,
         documents=ranges if model.in_documents else None,
-        sentences=model.sentences,
-        reach=model.reach,
+        context_sentences=model.context_sentences,
+        receptive_sentences=model.receptive_sentences,
     )
     return [pairs.load(batch) for batch in indices]
 
@@ -98,7 +100,7 @@ def trained() -> Path:
     setting.prepared()
     folder = setting.EXPERIMENT.model(run_name(*RUN))
     if not folder.is_dir():
-        precision = resolved(plan_of(RUN[0]).training.precision, torch.device("cpu"))
+        precision = resolve_precision(plan_of(RUN[0]).training.precision, torch.device("cpu"))
         say(f"training the model that is decoded with, in {precision}: minutes, only this time")
         write_plans(setting.EXPERIMENT)
         train_run(setting.EXPERIMENT, *RUN, device="cpu")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from context_nmt.progress import INTERVAL, Progress, say
+from context_nmt.progress import INTERVAL_VARIABLE, Progress, say
 
 Result = TypeVar("Result")
 
@@ -128,7 +128,7 @@ _works: dict[str, Work] = {}  # by contender
 
 def enter(contender: Contender) -> int:
     """Prepare a contender in its process, and return the process's id."""
-    os.environ[INTERVAL] = "inf"  # the measuring process says how far it is
+    os.environ[INTERVAL_VARIABLE] = "inf"  # the measuring process says how far it is
     _works[contender.name] = _entered.enter_context(contender.prepare(*contender.arguments))
     return os.getpid()
 

@@ -130,7 +130,7 @@ def updates_of(
     training_batches = [batch.to(updater.device) for batch in batches(updater.plan.training.batch_tokens, updates)]
 
     def work() -> tuple[float, float]:
-        totals = updater.no_totals()
+        totals = updater.zero_totals()
         for number, batch in enumerate(training_batches, start=1):
             totals += updater.update(number, [batch])
         return totals.tokens, float(totals.losses[0]) / totals.tokens  # the loss waits for a GPU

@@ -1,4 +1,4 @@
-"""Attentions that each break one clause of the contract and keep all others."""
+"""Attentions that each break one clause of the contract, and keep all others."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from context_nmt.transformer.attention import MultiHeadAttention, merge_heads, s
 
 
 class TwoPositionsInAStep(MultiHeadAttention):
-    """In the last layer nothing reads the second one."""
+    """It returns two positions in a step; after the last layer, nothing reads the second."""
 
     def forward(self, queries, context):
         output = super().forward(queries, context)
@@ -30,7 +30,7 @@ class PaddingAsText(MultiHeadAttention):
 
 
 class LargeNumberForMinusInfinity(MultiHeadAttention):
-    """exp(-30) is 1e-13: too small for any tolerance, and not nothing."""
+    """exp(-30) is 1e-13: below any tolerance, but not 0."""
 
     def forward(self, queries, context):
         keys, values = self._over_self(queries, context)
@@ -47,7 +47,7 @@ class NoMemoryOfEarlierSteps(MultiHeadAttention):
 
 
 class StateInTheModule(MultiHeadAttention):
-    """Reordering the state does not reach what is kept elsewhere."""
+    """Reordering the state does not reorder tensors that are kept elsewhere."""
 
     def forward(self, queries, context):
         if context.state is None:
@@ -59,7 +59,7 @@ class StateInTheModule(MultiHeadAttention):
 
 
 class MixedHypotheses(MultiHeadAttention):
-    """What it says of itself is not so: in a step it looks at all that it is given."""
+    """It claims to have independent queries, but in a step it mixes them."""
 
     def __init__(self, **sizes):
         super().__init__(**sizes, independent_queries=True)
@@ -82,14 +82,14 @@ class DetachedValues(MultiHeadAttention):
 
 
 class CancellationInTheValues(MultiHeadAttention):
-    """With 53 bits nothing is lost that matters; with the 8 of bf16 everything is."""
+    """With the 53 bits of float64 little is lost; with the 8 bits of bf16 everything is."""
 
     def __init__(self, **sizes):
         super().__init__(**sizes)
         self.value.register_forward_hook(lambda _, __, output: (output + 1000) - 1000)
 
 
-class OneBiasMore(MultiHeadAttention):
+class ExtraBias(MultiHeadAttention):
     def __init__(self, **sizes):
         super().__init__(**sizes)
         self.bias = nn.Parameter(torch.zeros(sizes["width"]))
@@ -99,14 +99,14 @@ class OneBiasMore(MultiHeadAttention):
 
 
 class ScaledByTheWholeWidth(MultiHeadAttention):
-    """1 / sqrt(D) where the paper has 1 / sqrt(D / H)."""
+    """It scales by 1 / sqrt(D), where the paper has 1 / sqrt(D / H)."""
 
     def forward(self, queries, context):
         return super().forward(queries / self.heads**0.5, context)
 
 
 class AnotherWhenRecorded(MultiHeadAttention):
-    """Analyses would show weights that the translation did not have."""
+    """Analyses would show weights that translation does not use."""
 
     def forward(self, queries, context):
         output = super().forward(queries, context)
@@ -115,7 +115,7 @@ class AnotherWhenRecorded(MultiHeadAttention):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyValue(Checked):
-    """A setting without a type takes everything."""
+    """A setting without a type accepts every value."""
 
     kernel: Any = 1
 
@@ -128,7 +128,7 @@ def mechanism(attention, settings=multi_head_attention.Settings):
 
 
 def output_mechanism(build):
-    """A mechanism behind a stack; `build` gets the place alone."""
+    """A mechanism for the slots after a stack; `build` gets only the Place."""
     return SimpleNamespace(
         SLOTS=OUTPUT_SLOTS,
         Settings=multi_head_attention.Settings,
@@ -136,7 +136,7 @@ def output_mechanism(build):
     )
 
 
-# The clause that finds each, and the slots in which it can.
+# By the clause that finds it, each broken mechanism and the slots in which it is found.
 BROKEN = {
     "shape": (mechanism(TwoPositionsInAStep), ["decoder_self_attention", "cross_attention"]),
     "padding": (mechanism(PaddingAsText), ["encoder_self_attention", "cross_attention"]),
@@ -149,6 +149,6 @@ BROKEN = {
     "precision": (mechanism(CancellationInTheValues), SLOTS),
     "recorded": (mechanism(AnotherWhenRecorded), SLOTS),
     "settings": (mechanism(MultiHeadAttention, AnyValue), SLOTS),
-    "parameters": (mechanism(OneBiasMore), SLOTS),
+    "parameters": (mechanism(ExtraBias), SLOTS),
     "neutral": (mechanism(ScaledByTheWholeWidth), SLOTS),
 }

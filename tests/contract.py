@@ -1,7 +1,7 @@
-"""What every mechanism must keep in every slot that it accepts, a function for each clause.
+"""The contract of every mechanism in every slot that it accepts, with a function for each clause.
 
-A clause is `check_NAME(mechanism, slot, facts)`: it builds small models with the mechanism in all layers of the slot
-and raises AssertionError, or whatever the mechanism raises, where the clause is broken.
+A clause is a function `check_NAME(mechanism, slot, facts)`. It builds small models with the mechanism in all layers of
+the slot, and raises AssertionError, or the mechanism's error, if the clause is broken.
 """
 
 import dataclasses
@@ -57,7 +57,7 @@ def check_shape(mechanism: Mechanism, slot: str, facts: Facts) -> None:
         sublayer.register_forward_hook(lambda _, inputs, output: shapes.append((inputs[0].shape, output.shape)))
     model(SOURCE, TARGETS)
     step_by_step(model, SOURCE, TARGETS)
-    in_encoder = 4 if slot == "encoder_output" else 2  # and twice the sentences before
+    in_encoder = 4 if slot == "encoder_output" else 2  # twice also for the previous sentences
     calls = [in_encoder if stack.startswith("encoder") else 1 + TARGETS.size(1) for stack, _, _ in owners(model, slot)]
     assert len(shapes) == sum(calls)
     assert all(queries == output for queries, output in shapes), shapes
@@ -73,7 +73,7 @@ def check_padding(mechanism: Mechanism, slot: str, facts: Facts, **model: object
 
 
 def check_future(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """No position of the decoder sees a later one: exactly, not nearly."""
+    """No position of the decoder sees a later one: outputs are exactly equal, not nearly."""
     model = model_with(mechanism, slot, facts)
     states = model(SOURCE, TARGETS)
     for length in range(1, TARGETS.size(1)):
@@ -82,7 +82,7 @@ def check_future(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_steps(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """Step by step is what the whole sentence is."""
+    """Decoding step by step gives the outputs of the whole sentence."""
     assert_steps(model_with(mechanism, slot, facts))
 
 
@@ -91,7 +91,7 @@ def assert_steps(model: TranslationModel | InADocument) -> None:
 
 
 def check_reorder(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """When hypotheses change places in mid-sentence, all that decoding keeps about them goes along."""
+    """When hypotheses are reordered within a sentence, their whole decoding state is reordered with them."""
     assert_reorder(model_with(mechanism, slot, facts))
 
 
@@ -109,7 +109,7 @@ def assert_reorder(model: TranslationModel | InADocument) -> None:
 
 
 def check_hypotheses(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """The hypotheses of a sentence, which share its memory, are what they are with a memory for each."""
+    """Hypotheses that share the memory of their sentence have the same outputs as with a memory of their own."""
     assert_hypotheses(model_with(mechanism, slot, facts))
 
 
@@ -125,7 +125,7 @@ def assert_hypotheses(model: TranslationModel | InADocument) -> None:
 
 
 def check_alone(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> None:
-    """A sentence alone is what it is in a batch."""
+    """A sentence alone has the same outputs as in a batch."""
     built = model_with(mechanism, slot, facts, **model)
     source = sentences(5, 5, 5, seed=1)
     states = built(source, TARGETS)
@@ -148,7 +148,7 @@ def check_gradient(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """Training in bf16 gives about what fp32 gives, and gradients."""
+    """Training in bf16 gives nearly the outputs of fp32, and gradients."""
     model = model_with(mechanism, slot, facts).float()
     expected = model(SOURCE, TARGETS)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -159,7 +159,7 @@ def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_recorded(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """While its attention weights are recorded, the output is what it is otherwise, and the weights are shares."""
+    """Recording attention weights does not change the output, and the weights of a query sum to 1."""
     model = model_with(mechanism, slot, facts)
     expected, weights = model(SOURCE, TARGETS), list[Tensor]()
     for sublayer in sublayers(model, slot):
@@ -171,7 +171,7 @@ def check_recorded(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_settings(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """What cannot be set is refused in one line that names the key in params.yaml."""
+    """An invalid setting is refused in one line that names the key in params.yaml."""
     fields = [field.name for field in dataclasses.fields(mechanism.Settings)]
     misspelt = "unknown_" + (fields[0] if fields else "setting")
     refused: list[tuple[dict[str, Any], str]] = [({misspelt: 1}, f"{misspelt}: unknown key"), *facts.refused]
@@ -184,7 +184,7 @@ def check_settings(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_parameters(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """A layer has as many parameters as the paper says."""
+    """A layer has the number of parameters in the paper."""
     assert facts.parameters is not None, "FACTS of this mechanism must say how many parameters a layer has"
     for biased in (False, True):
         place = small_place(slot, bias=biased)
@@ -193,7 +193,7 @@ def check_parameters(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_neutral(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """With neutral weights it is what it is said to be."""
+    """With neutral weights it equals the module that FACTS names."""
     if facts.neutral is None:
         return
     place = small_place(slot, bias=True)
@@ -212,24 +212,29 @@ CHECKS = {name.removeprefix("check_"): value for name, value in list(globals().i
 
 @contextmanager
 def installed(mechanism: Mechanism) -> Iterator[None]:
-    """For a while, `mechanism` is found under the name NAME, as if it were a file in `mechanisms/`."""
+    """Inside the block, the mechanism NAME is `mechanism`, as if it were a file in `mechanisms/`."""
     load = mechanisms.load
     with patch.object(mechanisms, "load", lambda name: mechanism if name == NAME else load(name)):
         yield
 
 
-def layer_context(states: Sequence[Tensor], inputs: Sequence[Tensor], *, causal: bool, **more: Any) -> LayerContext:
-    """What one sentence without padding gives a layer: the stack's states and inputs, [T, D] each."""
+def layer_context(states: Sequence[Tensor], inputs: Sequence[Tensor], *, causal: bool, **fields: Any) -> LayerContext:
+    """The context of a layer for a sentence without padding, given the stack's states and inputs, [T, D] each."""
     length = len(states[-1])
     mask = torch.ones(1, 1, length, length, dtype=torch.bool)
     ids = torch.ones(1, length, dtype=torch.long)
-    given = {"mask": mask.tril() if causal else mask, "padding": ids.bool(), "ids": ids}
-    stack = {name: tuple(one[None] for one in of) for name, of in (("stack_states", states), ("stack_inputs", inputs))}
-    return LayerContext(**(stack | given | more), causal=causal)
+    defaults = {
+        "stack_states": tuple(tensor[None] for tensor in states),
+        "stack_inputs": tuple(tensor[None] for tensor in inputs),
+        "mask": mask.tril() if causal else mask,
+        "padding": ids.bool(),
+        "ids": ids,
+    }
+    return LayerContext(**(defaults | fields), causal=causal)
 
 
 def model_with(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -> TranslationModel | InADocument:
-    """A small model with the mechanism in all layers of a slot, or behind a stack, and else the plain attention."""
+    """A small model with the mechanism in all layers of a slot or after a stack, and plain mechanisms elsewhere."""
     with installed(mechanism):
         filling = Filling(mechanism=NAME, settings=facts.settings)
         built = small_model({slot: (filling,) * (1 if slot in get_args(ModelSlot) else LAYERS)}, **model)
@@ -237,7 +242,7 @@ def model_with(mechanism: Mechanism, slot: str, facts: Facts, **model: object) -
 
 
 def sublayers(model: TranslationModel | InADocument, slot: str) -> list[nn.Module]:
-    """What fills a slot, layer by layer."""
+    """The modules that fill a slot, layer by layer."""
     return [getattr(owner, name) for _, owner, name in owners(model, slot)]
 
 
@@ -252,7 +257,7 @@ NAMES = {
 
 
 def owners(model: TranslationModel | InADocument, slot: str) -> list[tuple[str, nn.Module, str]]:
-    """The modules that hold what fills a slot: in which stack, and under which name."""
+    """For each module that fills a slot: its stack, the module that contains it, and its name there."""
     if slot in OUTPUT_SLOTS:
         return [(slot, model.model, slot)]
     paths = [path.split(".") for path, _ in model.named_modules() if re.fullmatch(NAMES[slot], path)]
@@ -260,13 +265,13 @@ def owners(model: TranslationModel | InADocument, slot: str) -> list[tuple[str, 
 
 
 def small_place(slot: str, *, bias: bool = True, **changes: Any) -> Place:
-    """A place in the first layer of a model of small_models, but for `changes`."""
+    """The Place of a slot in the first layer of a model of small_models, with changes."""
     sizes = {"layer": 1, "width": WIDTH, "feed_forward_width": 12, "heads": HEADS}
     return Place(slot=slot, bias=bias, **{**sizes, "dropout": 0.0, "attention_dropout": 0.0, **changes})
 
 
 def refusal(mechanism: Mechanism, slot: str, settings: dict[str, Any]) -> str:
-    """The message about these settings in a params.yaml."""
+    """The error message about these settings in a params.yaml."""
     with installed(mechanism):
         try:
             plan(experiment(slots={slot: {"mechanism": NAME, **settings}}), "one")
@@ -275,8 +280,8 @@ def refusal(mechanism: Mechanism, slot: str, settings: dict[str, Any]) -> str:
     raise AssertionError(f"{settings} is accepted")
 
 
-def experiment(*, more: dict[str, Any] | None = None, **variant: Any) -> ExperimentSettings:
-    """An experiment with a variant named `one`; `more` goes to the top level."""
+def experiment(*, top_level: dict[str, Any] | None = None, **variant: Any) -> ExperimentSettings:
+    """An experiment with a variant named `one`, given its keys and keys of the top level."""
     values = {
         "root": ".",
         "corpus": {"name": "any", "source": "en", "target": "de", "tests": ["test"]},
@@ -286,4 +291,4 @@ def experiment(*, more: dict[str, Any] | None = None, **variant: Any) -> Experim
         "seeds": [1],
         "focus": "one",
     }
-    return check(ExperimentSettings, values | (more or {}), where="params.yaml")
+    return check(ExperimentSettings, values | (top_level or {}), where="params.yaml")

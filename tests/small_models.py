@@ -1,4 +1,4 @@
-"""Models of two layers in float64, with weights that are nowhere at their neutral starting values."""
+"""Models of two layers in float64, none of whose weights has its neutral initial value."""
 
 import math
 from typing import get_args
@@ -33,7 +33,7 @@ SIZES = {
 
 
 def small_plan(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: object) -> ModelPlan:
-    """The plain mechanism in every slot that `slots` leaves out."""
+    """A plan with plain mechanisms in all slots that `slots` does not have."""
     model = ModelSettings(**(SIZES | settings))
     counts = {
         slot: model.encoder_layers if slot.startswith("encoder") else model.decoder_layers for slot in LAYER_SLOTS
@@ -45,14 +45,14 @@ def small_plan(slots: dict[str, tuple[Filling, ...]] | None = None, **settings: 
 def small_model(
     slots: dict[str, tuple[Filling, ...]] | None = None, *, vocabulary: int = VOCABULARY, **settings: object
 ) -> TranslationModel:
-    """In evaluation mode; equal arguments give equal weights."""
+    """A model in evaluation mode; equal arguments give equal weights."""
     torch.manual_seed(1)
     model = build(small_plan(slots, **settings), source_vocabulary=vocabulary, target_vocabulary=vocabulary)
     return shake(model.double()).eval()
 
 
 class InADocument(nn.Module):
-    """A document model whose every sentence has the same two sentences before it."""
+    """A document model in which every sentence has the same two previous sentences."""
 
     source, targets = torch.tensor([[4, 5, 6, 2], [7, 8, 2, 0]]), torch.tensor([[1, 9, 10], [1, 4, 0]])
     previous = torch.tensor([[-1, -1], [-1, 0]])
@@ -69,14 +69,14 @@ class InADocument(nn.Module):
         ]
 
     def context(self, count: int) -> SentenceContext:
-        alone = self.model.encode_alone(self.source)
-        known = self.model.known_sources(self.source, alone)
-        memory = self.model.with_context(alone, context_of(known, self.previous))
-        known |= self.model.known_targets(self.targets, memory)
-        return context_of(known, torch.tensor([[0, 1]]).expand(count, 2))
+        memory_without_context = self.model.encode_without_context(self.source)
+        encoded = self.model.source_states(self.source, memory_without_context)
+        memory = self.model.with_context(memory_without_context, context_of(encoded, self.previous))
+        encoded |= self.model.target_states(self.targets, memory)
+        return context_of(encoded, torch.tensor([[0, 1]]).expand(count, 2))
 
     def encode(self, source: Tensor) -> Memory:
-        return self.model.with_context(self.model.encode_alone(source), self.context(len(source)))
+        return self.model.with_context(self.model.encode_without_context(source), self.context(len(source)))
 
     def start(self, memory: Memory) -> DecodingState:
         return self.model.start(memory, self.context(len(memory.padding)))
@@ -91,7 +91,7 @@ def _stacked(first: Tensor, second: Tensor) -> Tensor:
 
 
 def shake(model: nn.Module) -> nn.Module:
-    """Add noise to all weights: biases of 0, norms of 1 and neutral gates would hide what they do."""
+    """Add noise to all weights: biases of 0, norms of 1 and neutral gates would hide their effects."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -99,14 +99,14 @@ def shake(model: nn.Module) -> nn.Module:
 
 
 def sentences(*lengths: int, seed: int) -> Tensor:
-    """Random sentences of ids [B, max(lengths)], padded."""
+    """Random sentences of ids, padded [B, max(lengths)]."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(BEGIN, VOCABULARY, (len(lengths), max(lengths)), generator=generator)
     return ids.masked_fill(torch.arange(max(lengths)) >= torch.tensor(lengths)[:, None], PADDING)
 
 
 def step_by_step(model: TranslationModel, source: Tensor, targets: Tensor) -> Tensor:
-    """Logits [B, T, V] from one decoding step after the other."""
+    """Logits [B, T, V], computed in decoding steps."""
     state, logits = model.start(model.encode(source)), []
     for tokens in targets.T:
         step, state = model.step(tokens, state)

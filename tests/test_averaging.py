@@ -1,4 +1,4 @@
-"""A run's model is the mean of its last or best checkpoints, beside all that translation needs."""
+"""A run's model is the mean of its last or best checkpoints, next to all files that translation needs."""
 
 import hashlib
 
@@ -31,7 +31,7 @@ def folder(tmp_path):
     [
         ("last", "loss", 1, [20_000_000]),
         ("last", "loss", 3, [300, 1000, 20_000_000]),
-        ("best", "loss", 1, [200]),  # of equals the earlier
+        ("best", "loss", 1, [200]),  # the earlier of two equal ones
         ("best", "loss", 2, [200, 1000]),
         ("best", "loss", 3, [200, 300, 1000]),
         ("best", "bleu", 3, [200, 300, 1000]),
@@ -39,14 +39,14 @@ def folder(tmp_path):
         ("last", "bleu", 99, list(LOSSES)),
     ],
 )
-def test_exactly_the_wanted_checkpoints_are_averaged(folder, select, select_by, count, updates):
+def test_the_selected_checkpoints_are_averaged(folder, select, select_by, count, updates):
     weights, metadata = average(folder, AveragingSettings(select=select, count=count), select_by=select_by)
     paths = [folder / f"checkpoint-{update:08d}.safetensors" for update in updates]
-    for name, found in weights.items():
+    for name, mean in weights.items():
         loaded = [checkpoints.load(path)[0][name].double() for path in paths]
         expected = sum(loaded) / len(loaded)
-        assert found.dtype == torch.float32
-        assert torch.equal(found, expected.float())
+        assert mean.dtype == torch.float32
+        assert torch.equal(mean, expected.float())
     assert metadata == {
         "plan": "of the model",
         "averaged": [
@@ -55,8 +55,8 @@ def test_exactly_the_wanted_checkpoints_are_averaged(folder, select, select_by, 
     }
 
 
-def test_the_folder_of_a_run_holds_all_that_translation_needs(tmp_path):
-    """A run that was not trained has none."""
+def test_a_run_folder_has_all_files_for_translation(tmp_path):
+    """A run that was not trained has no model."""
     trained = train(tmp_path, training={"keep_last": 3}, averaging={"count": 2})
     average_run(trained, "plain", 1)
     folder = trained.model("plain-1")

@@ -203,19 +203,31 @@ BROKEN = {
 def test_a_broken_checkpoint(project, refuses, type_in, way):
     path = project / RUN / "model.safetensors"
     path.write_bytes(BROKEN[way](path.read_bytes()))
-    message = f"{RUN}/model.safetensors: not a checkpoint of this program, or cut short ("
+    message = f"{RUN}/model.safetensors: not a checkpoint of this program, or truncated ("
     refuses(project, message, "decode", "plain", "1")
     type_in(b"balo\n")
     refuses(project, message, "translate", RUN)
     (project / CHECKPOINT).write_bytes(BROKEN[way]((project / CHECKPOINT).read_bytes()))
-    refuses(project, f"{CHECKPOINT}: not a checkpoint of this program, or cut short (", "average", "plain", "1")
+    refuses(project, f"{CHECKPOINT}: not a checkpoint of this program, or truncated (", "average", "plain", "1")
 
 
 @pytest.mark.parametrize(
     ("name", "command", "another", "keys", "incomplete"),
     [
-        (f"{RUN}/model.safetensors", "decode", "another model; ", ["plan"], "not the model of a run ("),
-        (CHECKPOINT, "average", "its model differs from that of ", ["plan", "vocabulary"], "not a checkpoint of a"),
+        (
+            f"{RUN}/model.safetensors",
+            "decode",
+            "weights of another model; ",
+            ["plan"],
+            "not the model of a run (",
+        ),
+        (
+            CHECKPOINT,
+            "average",
+            "its model differs from the model in ",
+            ["plan", "vocabulary"],
+            "not a checkpoint of a",
+        ),
     ],
 )
 def test_a_checkpoint_is_no_model_and_another_model_is_named(

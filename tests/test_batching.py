@@ -1,4 +1,4 @@
-"""Batches hold every pair once, are bounded, and come in an order that the seed and the epoch decide."""
+"""Batches have every pair once, are bounded, and are in an order that depends on the seed and the epoch."""
 
 from itertools import islice, pairwise
 
@@ -25,7 +25,7 @@ def arrays(lengths):
 
 
 @given(lengths=LENGTHS, tokens=st.integers(1, 100), seed=st.none() | st.integers(0, 9))
-def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tokens, seed):
+def test_every_pair_is_in_one_batch_within_the_bound(lengths, tokens, seed):
     source, target = arrays(lengths)
     random = None if seed is None else np.random.default_rng(seed)
     batches = length_batches(source, target, tokens=tokens, random=random)
@@ -36,7 +36,7 @@ def test_every_pair_stands_in_one_batch_and_none_is_above_the_bound(lengths, tok
 
 
 @given(lengths=LENGTHS, tokens=st.integers(1, 100))
-def test_without_random_the_pairs_are_sorted_and_no_batch_could_take_one_more(lengths, tokens):
+def test_without_random_pairs_are_sorted_and_batches_are_full(lengths, tokens):
     source, target = arrays(lengths)
     batches = length_batches(source, target, tokens=tokens)
     order = [int(index) for batch in batches for index in batch]
@@ -48,13 +48,15 @@ def test_without_random_the_pairs_are_sorted_and_no_batch_could_take_one_more(le
 
 def test_with_random_the_order_changes_but_batches_stay_alike_in_length():
     source = target = np.repeat(np.arange(1, 11), 20)
-    one, two = (length_batches(source, target, tokens=40, random=np.random.default_rng(seed)) for seed in (1, 2))
-    again = length_batches(source, target, tokens=40, random=np.random.default_rng(1))
-    assert [batch.tolist() for batch in one] == [batch.tolist() for batch in again]
-    assert {tuple(sorted(batch)) for batch in one} != {tuple(sorted(batch)) for batch in two}  # pairs of equal length
-    widths = [target[batch].max() for batch in one]
+    batches, again, others = (
+        length_batches(source, target, tokens=40, random=np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+    assert [batch.tolist() for batch in batches] == [batch.tolist() for batch in again]
+    # pairs of equal length are distributed differently
+    assert {tuple(sorted(batch)) for batch in batches} != {tuple(sorted(batch)) for batch in others}
+    widths = [target[batch].max() for batch in batches]
     assert widths != sorted(widths)
-    assert all(np.ptp(target[batch]) <= 1 for batch in one)
+    assert all(np.ptp(target[batch]) <= 1 for batch in batches)
 
 
 def test_padding():
@@ -119,6 +121,6 @@ def test_each_epoch_holds_every_pair_once_in_an_order_of_its_own(corpus):
     assert epochs(pairs, seed=2, count=1) != [first]
 
 
-def test_no_pair_left_is_an_error_that_names_the_key(corpus):
+def test_a_split_without_short_pairs_is_an_error_with_the_key(corpus):
     with pytest.raises(UserError, match=r"at most 0 units \(training\.maximum_sentence_length\)"):
         pairs_of(corpus, maximum_length=0)

@@ -25,7 +25,7 @@ from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_json
 from context_nmt.models.building import build
-from context_nmt.models.devices import resolved
+from context_nmt.models.devices import resolve_precision
 from context_nmt.models.kinds.document import DocumentModel
 from context_nmt.models.plans import Filling
 from context_nmt.pipeline.planning import plan
@@ -209,7 +209,7 @@ def test_what_looks_at_previous_sentences_has_room():
     with torch.device("meta"):
         plans = [plan(settings, name).training.model for name in settings.variants]
         built = [build(one, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY) for one in plans]
-    assert max(model.reach for model in built if isinstance(model, DocumentModel)) == models.REACH
+    assert max(model.receptive_sentences for model in built if isinstance(model, DocumentModel)) == models.REACH
 
 
 def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_documents(tiny, monkeypatch):
@@ -354,7 +354,7 @@ def test_the_gpu_benchmark_runs_on_the_cpu_with_tiny(tiny, monkeypatch, capsys, 
     amounts, compilations = {}, []
     monkeypatch.setattr(gpu, "measure", one_round(amounts))
     monkeypatch.setattr(Objective, "compile_parts", lambda one: compilations.append(one))
-    precision = resolved("auto", torch.device("cpu"))
+    precision = resolve_precision("auto", torch.device("cpu"))
     peak, trained, search = (
         f"matrix product, {gpu.TYPES[precision]}",
         f"training, {precision}{', torch.compile' if compiled else ''}",

@@ -1,4 +1,4 @@
-"""Weights come back as they were written, and a file that is not this model's is named."""
+"""Weights are read as they were written; a file that is not this model's is named."""
 
 import re
 
@@ -40,12 +40,12 @@ def test_weights_and_metadata_come_back(tmp_path):
     weights = {"b": torch.randn(3, 4).T, "a": torch.arange(3, dtype=torch.bfloat16), "c": torch.tensor(1.5)}
     metadata = {"z": [1, 2.5, None], "a": {"ü": True}}
     checkpoints.save(tmp_path / "file", weights, metadata)
-    found, found_metadata = checkpoints.load(tmp_path / "file")
-    assert found_metadata == metadata
-    assert found.keys() == weights.keys()
+    loaded, loaded_metadata = checkpoints.load(tmp_path / "file")
+    assert loaded_metadata == metadata
+    assert loaded.keys() == weights.keys()
     for name, tensor in weights.items():
-        assert found[name].dtype == tensor.dtype
-        assert torch.equal(found[name], tensor)
+        assert loaded[name].dtype == tensor.dtype
+        assert torch.equal(loaded[name], tensor)
 
 
 def test_two_saves_have_the_same_bytes(tmp_path):
@@ -66,14 +66,14 @@ def test_a_run_comes_back_with_equal_outputs_and_ties(tmp_path, tying, tables, n
     stored, _ = checkpoints.load(path)
     assert sum(tensor.shape == (VOCABULARY, 8) for tensor in stored.values()) == tables
     torch.manual_seed(2)
-    found = checkpoints.load_run(tmp_path, CPU)
-    assert not found.training
+    loaded = checkpoints.load_run(tmp_path, CPU)
+    assert not loaded.training
     source, target = torch.randint(PADDING + 1, VOCABULARY, (2, 3, 7))
     with torch.no_grad():
-        assert torch.equal(found.output(found(source, target)), model.eval().output(model(source, target)))
-    found_shared = found.source_embedding.table.weight is found.target_embedding.table.weight
-    assert found_shared == (tying == "all")
-    assert (found.output.weight is found.target_embedding.table.weight) == (tying != "none")
+        assert torch.equal(loaded.output(loaded(source, target)), model.eval().output(model(source, target)))
+    has_shared_table = loaded.source_embedding.table.weight is loaded.target_embedding.table.weight
+    assert has_shared_table == (tying == "all")
+    assert (loaded.output.weight is loaded.target_embedding.table.weight) == (tying != "none")
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 0.5, 0.999])
@@ -100,7 +100,7 @@ def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
     weights = checkpoints.weights_of(make_model())
     path = tmp_path / "file"
     named = raises(checkpoints.load_weights, make_model(encoder_layers=1, attention_bias=True), weights, path)
-    assert re.fullmatch(re.escape(f"{path}: another model; only one of the two has ") + r"\S+\.bias", named)
+    assert re.fullmatch(re.escape(f"{path}: weights of another model; only one of the two has ") + r"\S+\.bias", named)
     shaped = raises(checkpoints.load_weights, make_model(feed_forward_width=16), weights, path)
     assert re.fullmatch(
         re.escape(f"{path}: ") + r"\S+ has shape \(12(, 8)?,?\), the model needs \(16(, 8)?,?\)", shaped
@@ -110,7 +110,7 @@ def test_weights_of_another_model_are_named_by_name_or_shape(tmp_path):
 def test_filling_copies_and_does_not_share(tmp_path):
     model, weights = make_model(seed=1), {**checkpoints.weights_of(make_model(seed=2))}
     checkpoints.load_weights(model, weights, tmp_path)
-    own = checkpoints.weights_of(model)
-    assert all(torch.equal(own[name], weights[name]) for name in weights)
-    assert all(own[name].data_ptr() != weights[name].data_ptr() for name in weights)
-    assert all(parameter.requires_grad for parameter in own.values())
+    parameters = checkpoints.weights_of(model)
+    assert all(torch.equal(parameters[name], weights[name]) for name in weights)
+    assert all(parameters[name].data_ptr() != weights[name].data_ptr() for name in weights)
+    assert all(parameter.requires_grad for parameter in parameters.values())

@@ -1,4 +1,4 @@
-"""What counts as the code of a stage: all that it can import, and nothing that changes no result."""
+"""The code of a stage: all modules that it can import, except for code on which no result depends."""
 
 import ast
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from context_nmt.code_closure import (
-    PRESENTING,
+    UNHASHED_MODULES,
     check_code,
     closure,
     named_digest,
-    old_code_files,
+    outdated_code_files,
     stage_closure,
     write_code_files,
 )
@@ -62,7 +62,7 @@ def project(tmp_path):
 
 
 def noted(root):
-    """The code files as a process of its own writes them."""
+    """The code files, as another process writes them."""
     subprocess.run(
         [
             sys.executable,
@@ -76,8 +76,8 @@ def noted(root):
 
 
 def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project):
-    found = closure(project, project / "stages/first.py")
-    assert set(found) == {
+    digests = closure(project, project / "stages/first.py")
+    assert set(digests) == {
         "stages/first.py",
         *(
             f"src/context_nmt/{name}"
@@ -127,7 +127,7 @@ COMPUTING = ("tokenize", "bpe", "train", "average", "decode", "distill")
         ("src/context_nmt/training/updating.py", "progress**-0.5)", "progress**-0.25)", {"train"}),
     ],
 )
-def test_words_for_users_concern_no_stage_that_computes(tmp_path, name, old, new, concerned):
+def test_messages_for_users_do_not_affect_computing_stages(tmp_path, name, old, new, concerned):
     path = ROOT / name
     changed = tmp_path / name
     changed.parent.mkdir(parents=True)
@@ -137,38 +137,38 @@ def test_words_for_users_concern_no_stage_that_computes(tmp_path, name, old, new
     assert {stage for stage in COMPUTING if is_other and name in stage_closure(ROOT, stage)} == concerned
 
 
-# What the other modules take from those that only present, and what they get from it.
+# What other modules import from UNHASHED_MODULES, and the types that they get from it.
 PRESENTED = {
     "say": {"None"},
     "run": {"None"},
-    "tracked": {"Iterator[Item]"},  # the items that it was given
+    "tracked": {"Iterator[Item]"},  # the items themselves
     "Progress": {"None", "Self"},
     "Reporter": {"None"},
     "Unfinished": set(),  # an error
-    "noticing": {"Iterator[list[int]]"},  # signals
+    "capture_signals": {"Iterator[list[int]]"},  # signals
     "digest_of_module": {"str"},  # names a scratch folder
 }
 
 
 def test_nothing_that_computes_can_hide_among_the_modules_that_present():
-    """They import only the standard library, rich, typer and files, and give values only to those who present, too."""
-    parsed = {name: ast.parse((ROOT / "src/context_nmt" / name).read_text()) for name in PRESENTING}
-    modules = {f"context_nmt.{name.removesuffix('.py').replace('/', '.')}": name for name in PRESENTING}
+    """They import only the standard library, rich, typer and files, and return no values that results depend on."""
+    parsed = {name: ast.parse((ROOT / "src/context_nmt" / name).read_text()) for name in UNHASHED_MODULES}
+    modules = {f"context_nmt.{name.removesuffix('.py').replace('/', '.')}": name for name in UNHASHED_MODULES}
     defined, taken = {}, set()
     for tree in parsed.values():
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             allowed = {*sys.stdlib_module_names, "rich", "typer"}
-            known = {*modules, "context_nmt.files", "torch.utils.tensorboard"}
-            assert all(name.split(".")[0] in allowed or name in known for name in names)
+            project_modules = {*modules, "context_nmt.files", "torch.utils.tensorboard"}
+            assert all(name.split(".")[0] in allowed or name in project_modules for name in names)
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 functions = [node] if isinstance(node, ast.FunctionDef) else node.body
                 defined[node.name] = {
-                    ast.unparse(one.returns)
-                    for one in functions
-                    if isinstance(one, ast.FunctionDef) and (one is node or not one.name.startswith("_"))
+                    ast.unparse(function.returns)
+                    for function in functions
+                    if isinstance(function, ast.FunctionDef) and (function is node or not function.name.startswith("_"))
                 }
     for path in {path for stage in COMPUTING for path in stage_closure(ROOT, stage) if path.endswith(".py")}:
         for node in ast.walk(ast.parse((ROOT / path).read_text())):
@@ -178,12 +178,12 @@ def test_nothing_that_computes_can_hide_among_the_modules_that_present():
     assert all(defined[name] <= PRESENTED[name] | {"None", "Self"} for name in taken)
 
 
-def test_paths_of_results_concern_no_stage_that_makes_a_model_or_translations():
+def test_paths_of_results_do_not_affect_computing_stages():
     for stage in COMPUTING:
         assert "src/context_nmt/settings/layout.py" not in closure(ROOT, ROOT / f"stages/{stage}.py")
 
 
-def test_old_code_files_and_plans_are_refused(project):
+def test_outdated_code_files_and_plans_are_refused(project):
     mechanism, name = project / "src/context_nmt/mechanisms/one.py", "context_nmt.mechanisms.one"
     mechanism.parent.mkdir()
     mechanism.write_text("SLOTS = ()\n")
@@ -193,10 +193,10 @@ def test_old_code_files_and_plans_are_refused(project):
         check_code(project, "first", {name: "of another code"})
     with pytest.raises(UserError, match=r"context_nmt\.top"):
         named_digest(project, "context_nmt.top")
-    assert old_code_files(project) == []
+    assert outdated_code_files(project) == []
     for file in ("first.json", "loaded_by_name.json"):
         (project / "src/code" / file).write_text("{}\n")
-    assert old_code_files(project) == ["first.json", "loaded_by_name.json"]
+    assert outdated_code_files(project) == ["first.json", "loaded_by_name.json"]
     with pytest.raises(UserError, match=r"first\.json.*dvc repro src/dvc\.yaml"):
         check_code(project, "first", {})
 
@@ -208,19 +208,19 @@ def test_a_relative_import_is_refused(project):
 
 
 def test_the_committed_code_files_are_of_the_present_code():
-    assert old_code_files(ROOT) == []
+    assert outdated_code_files(ROOT) == []
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
 def test_digests_are_the_same_on_every_python(version, tmp_path):
-    """A lock that one Python writes is up to date for another one."""
+    """A lock file that one Python writes is up to date for another."""
     program = (
         "import json, pathlib, context_nmt.code_closure as c;"
         f"root = pathlib.Path({str(ROOT)!r});"
         "print(json.dumps({stage: c.stage_closure(root, stage) for stage in c.stages(root)}))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYENV_VERSION": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    found = {}
+    outputs = {}
     for python in (f"python{version}", sys.executable):
         try:
             done = subprocess.run([python, "-c", program], env=environment, capture_output=True, text=True, check=True)
@@ -228,5 +228,5 @@ def test_digests_are_the_same_on_every_python(version, tmp_path):
             if python == sys.executable or "No module named" in str(getattr(error, "stderr", "")):
                 raise
             pytest.skip(f"no {python} here")
-        found[python] = done.stdout
-    assert len(set(found.values())) == 1
+        outputs[python] = done.stdout
+    assert len(set(outputs.values())) == 1

@@ -49,7 +49,7 @@ def model(request, slots):
     return shake(build(chosen, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).double()).eval()
 
 
-def test_every_layer_holds_what_its_entry_says(model, slots):
+def test_every_layer_has_the_mechanism_of_its_entry(model, slots):
     """And layers without an entry the plain attention."""
     for slot, entries in slots.items():
         expected = [MultiHeadAttention] * 3
@@ -59,7 +59,7 @@ def test_every_layer_holds_what_its_entry_says(model, slots):
 
 
 @pytest.mark.parametrize("holds", [assert_steps, assert_reorder, assert_hypotheses])
-def test_step_by_step_is_what_the_whole_sentence_is(model, holds):
+def test_decoding_steps_equal_the_whole_sentence(model, holds):
     """Also when hypotheses, two or more of a sentence, change places."""
     holds(model)
 

@@ -14,7 +14,7 @@ from terminal import Terminal
 from context_nmt import command_line
 from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
-from context_nmt.progress import INTERVAL, read_line
+from context_nmt.progress import INTERVAL_VARIABLE, read_line
 
 ROOT = Path(__file__).parents[1]
 
@@ -98,8 +98,8 @@ print("finished")
 PROGRAM = [sys.executable, "-c", WORK]
 
 
-def environment(seconds, **others):
-    return os.environ | {"PYTHONPATH": str(ROOT / "src"), INTERVAL: seconds, "TERM": "xterm"} | others
+def environment(seconds, **variables):
+    return os.environ | {"PYTHONPATH": str(ROOT / "src"), INTERVAL_VARIABLE: seconds, "TERM": "xterm"} | variables
 
 
 def test_in_a_file_progress_is_lines_of_plain_text():
@@ -107,26 +107,26 @@ def test_in_a_file_progress_is_lines_of_plain_text():
     done = subprocess.run(PROGRAM, env=environment("0"), capture_output=True, text=True, check=True)
     assert done.stdout == "finished\n"
     *lines, endless = [line for line in done.stderr.splitlines() if line != "a line of its own"]
-    told = [read_line(line) for line in lines]
-    assert [one.name for one in told] == ["outer [one]"] * len(told)
-    assert [one.percent for one in told] == [5, 10, 10, 15, 20, 20, 25, 30, 30, 65, 100, 100]
-    assert "10/10 things" in told[-1].text
+    progress_lines = [read_line(line) for line in lines]
+    assert [line.name for line in progress_lines] == ["outer [one]"] * len(progress_lines)
+    assert [line.percent for line in progress_lines] == [5, 10, 10, 15, 20, 20, 25, 30, 30, 65, 100, 100]
+    assert "10/10 things" in progress_lines[-1].text
     assert read_line(endless).percent is None
     assert "\x1b" not in done.stderr
     assert read_line("a line of its own") is None
 
 
 @pytest.mark.parametrize(
-    ("seconds", "others", "status", "expected"),
+    ("seconds", "variables", "status", "expected"),
     [
         ("1000", {}, 0, "a line of its own\n"),
         ("0", {"WORLD_SIZE": "2", "RANK": "1"}, 0, ""),
-        ("often", {}, 1, f"(?s).*{INTERVAL}.*'often'.*"),
+        ("often", {}, 1, f"(?s).*{INTERVAL_VARIABLE}.*'often'.*"),
     ],
     ids=["over sooner", "not the first process", "no number"],
 )
-def test_progress_is_not_said(seconds, others, status, expected):
-    done = subprocess.run(PROGRAM, env=environment(seconds, **others), capture_output=True, text=True, check=False)
+def test_progress_that_is_not_printed(seconds, variables, status, expected):
+    done = subprocess.run(PROGRAM, env=environment(seconds, **variables), capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert re.fullmatch(expected, done.stderr)
 
@@ -140,7 +140,7 @@ def test_on_a_terminal_progress_is_a_bar_with_lines_above_it():
     assert "finished" in terminal.seen
 
 
-def test_work_goes_on_when_nobody_reads_its_progress():
+def test_work_continues_when_nobody_reads_its_progress():
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(PROGRAM, env=environment("0"), stdout=subprocess.PIPE, stderr=writer, text=True, check=False)

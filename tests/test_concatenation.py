@@ -1,4 +1,4 @@
-"""Concatenation: sentences joined with those before them, in training, decoding and scoring."""
+"""Concatenation: sentences joined with previous ones, in training, decoding and scoring."""
 
 import numpy as np
 import pytest
@@ -33,19 +33,19 @@ def model(request):
     return small_model(**KINDS[request.param])
 
 
-def window(number, most):
-    """The sentences that are joined with one, and its own."""
-    return range(number - min(most, int(BEFORE[number])), number + 1)
+def window(number, maximum):
+    """The numbers of a sentence and the sentences that are joined with it."""
+    return range(number - min(maximum, int(BEFORE[number])), number + 1)
 
 
-def by_hand(sentences):
-    """Ids of joined sentences."""
+def join_by_hand(sentences):
+    """The ids of joined sentences."""
     ids = [unit for sentence in sentences for unit in [BREAK, *sentence.tolist()]]
     return np.array(ids[1:], dtype=np.int64)
 
 
 def slow_search(model, source, longest, forbidden):
-    """Greedy search that runs the whole model for each unit: the hypothesis and its log-probability."""
+    """The hypothesis and log-probability of a greedy search that runs the whole model for each unit."""
     units, total = [BEGIN], 0.0
     while True:
         states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([units]))
@@ -61,46 +61,50 @@ def slow_search(model, source, longest, forbidden):
 @torch.no_grad()
 @pytest.mark.parametrize("kind", ["2-to-1", "4-to-1", "2-to-2", "3-to-2"])
 def test_what_follows_the_expected_breaks_is_kept(kind):
-    """Of what a slow search finds for a source that is joined by hand.
+    """The translation is the end of a slow search's hypothesis for a source that is joined by hand.
 
-    With fewer breaks, what follows the last one; the log-probability is that of the whole hypothesis.
+    If there are fewer breaks, it follows the last one. The log-probability is that of the whole hypothesis.
     """
     model, settings = small_model(**KINDS[kind]), DecodingSettings(beam=1, maximum_length_offset=6)
     sentences = [sentence for seed in range(1, 5) for sentence in texts(seed)]
     documents = [range(start, min(start + 4, len(sentences))) for start in range(0, len(sentences), 4)]
-    found = translate_ids(model, sentences, settings, documents=documents)
+    results = translate_ids(model, sentences, settings, documents=documents)
     seen = set()
     for number, before in enumerate(sentences_before(documents, len(sentences)).tolist()):
         source, again = (
-            by_hand(sentences[number - min(most, before) : number + 1])
+            join_by_hand(sentences[number - min(most, before) : number + 1])
             for most in (model.previous_sources, model.previous_targets)
         )
         forbidden = [PADDING] if model.previous_targets else [PADDING, BREAK]
         units, log_probability = slow_search(model, source, int(1.5 * len(again)) + 6, forbidden)
-        breaks = [place for place, unit in enumerate(units) if unit == BREAK]
+        breaks = [position for position, unit in enumerate(units) if unit == BREAK]
         expected = breaks[: min(model.previous_targets, before)]
         seen.add((before > 0, min(2, len(breaks))))
-        own = units[expected[-1] + 1 :] if expected else units
-        assert list(found[number][0].tokens) == [unit for unit in own if unit != BREAK]
-        assert found[number][0].log_probability == pytest.approx(log_probability, abs=1e-10)
+        last_sentence = units[expected[-1] + 1 :] if expected else units
+        assert list(results[number][0].tokens) == [unit for unit in last_sentence if unit != BREAK]
+        assert results[number][0].log_probability == pytest.approx(log_probability, abs=1e-10)
     assert len(seen) >= 4 or not model.previous_targets  # with breaks and without, and more than expected
 
 
 @torch.no_grad()
-def test_a_score_is_that_of_the_last_sentence_alone(model):
+def test_a_score_counts_only_the_last_sentence(model):
     sources, targets = texts(1), texts(2)
     contexts = [[(sources[m], targets[m]) for m in window(n, 9)[:-1]] for n in range(13)]
-    found = score_pairs(model, sources, targets, contexts=contexts)
-    for number, score in enumerate(found):
-        source = by_hand([sources[m] for m in window(number, model.previous_sources)])
-        target = by_hand([targets[m] for m in window(number, model.previous_targets)])
+    scores = score_pairs(model, sources, targets, contexts=contexts)
+    for number, score in enumerate(scores):
+        source = join_by_hand([sources[m] for m in window(number, model.previous_sources)])
+        target = join_by_hand([targets[m] for m in window(number, model.previous_targets)])
         states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([[BEGIN, *target.tolist()]]))
         units = [*target.tolist(), END]
-        own = range(len(target) - len(targets[number]), len(units))
-        expected = sum(float(model.output(states[0, place]).log_softmax(-1)[units[place]]) for place in own)
+        own_positions = range(len(target) - len(targets[number]), len(units))
+        expected = sum(
+            float(model.output(states[0, position]).log_softmax(-1)[units[position]]) for position in own_positions
+        )
         assert score == pytest.approx(expected, abs=1e-10)
     longer = score_pairs(model, sources, targets, contexts=[[(texts(3)[0], texts(3)[1])] * 3 + of for of in contexts])
-    equal = [one == pytest.approx(two, abs=1e-10) for one, two in zip(found, longer, strict=True)]
+    equal = [
+        score == pytest.approx(longer_score, abs=1e-10) for score, longer_score in zip(scores, longer, strict=True)
+    ]
     assert equal == [before >= model.previous_sources for before in BEFORE]
 
 
@@ -131,15 +135,16 @@ def test_pairs_are_joined_with_those_before_them_in_the_document(corpus, model):
     kept = [[n for n in document if source.lengths[n] <= 7] for document in corpus.documents("train")]
     assert 60 < sum(map(len, kept)) < 115
     for numbers in kept:
-        for place, number in enumerate(numbers):
+        for position, number in enumerate(numbers):
             batch = pairs.load(np.flatnonzero(pairs.kept == number))
             before = [
-                numbers[max(0, place - most) : place] for most in (model.previous_sources, model.previous_targets)
+                numbers[max(0, position - maximum) : position]
+                for maximum in (model.previous_sources, model.previous_targets)
             ]
             sides = [[side[n] for n in (*ns, number)] for side, ns in zip((source, target), before, strict=True)]
-            assert batch.source.tolist() == [[*by_hand(sides[0]).tolist(), END]]
-            assert batch.target_inputs.tolist() == [[BEGIN, *by_hand(sides[1]).tolist()]]
-            assert batch.targets.tolist() == [[*by_hand(sides[1]).tolist(), END]]
+            assert batch.source.tolist() == [[*join_by_hand(sides[0]).tolist(), END]]
+            assert batch.target_inputs.tolist() == [[BEGIN, *join_by_hand(sides[1]).tolist()]]
+            assert batch.targets.tolist() == [[*join_by_hand(sides[1]).tolist(), END]]
             assert batch.previous is None
             assert batch.tokens == batch.targets.numel()  # also those of previous sentences
 
@@ -168,13 +173,13 @@ def test_it_starts_from_the_transformer_without_remainder(corpus, tmp_path):
         initialise_from_run(model, wrong, tmp_path / RUN_WEIGHTS, corpus)
 
 
-def test_its_parameters_are_those_of_the_transformer_and_its_sentences_cost_more():
+def test_it_has_the_parameters_of_the_transformer_and_more_flops():
     described = {name: describe(small_plan(**kind), **SIZES) for name, kind in {"1-to-1": {}, **KINDS}.items()}
-    flops = {name: one["flops_per_target_token"] for name, one in described.items()}
+    flops = {name: values["flops_per_target_token"] for name, values in described.items()}
     assert flops["1-to-1"] < flops["2-to-1"] < flops["4-to-1"]
     assert 2 * flops["1-to-1"] < min(flops["2-to-2"], flops["3-to-3"])
     del described["3-to-3"]
-    assert len({str(one["parameters_by_part"]) for one in described.values()}) == 1
+    assert len({str(values["parameters_by_part"]) for values in described.values()}) == 1
     assert described["2-to-1"]["kind"] == "concatenation"
 
 

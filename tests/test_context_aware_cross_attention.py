@@ -36,7 +36,7 @@ def slow(layer, queries, memory, real, window, center):
 
 @pytest.mark.parametrize("center", ["alignment", "target"])
 @pytest.mark.parametrize("window", [0, 1, 3, 8])
-def test_it_is_what_the_equations_say(window, center):
+def test_it_follows_the_equations(window, center):
     torch.manual_seed(1)
     settings = mechanism.Settings(window=window, center=center)
     layer = shake(mechanism.build(settings, small_place(SLOT)).double()).eval()

@@ -36,12 +36,12 @@ def slow(layer, inputs, settings, *, causal):
         }
         parts["deep_global_and_deep"] = parts["deep_global"] + parts["deep"]
         c = parts[settings.context]
-        for unit, found in ((layer.query, queries), (layer.key, keys)):
+        for unit, projections in ((layer.query, queries), (layer.key, keys)):
             q = unit.projection(x[t])
             if unit.context is not None:
                 mixed = unit.context.weight @ torch.cat(c)
                 q = q + mixed if settings.gate == "none" else with_gates(unit.gate[0], q, mixed, settings.gate)
-            found.append(q)
+            projections.append(q)
     mask = torch.ones(length, length).tril() if causal else torch.ones(length, length)
     return layer.output(slow_attention(torch.stack(queries), torch.stack(keys), layer.value(x), mask))
 
@@ -50,19 +50,19 @@ def slow(layer, inputs, settings, *, causal):
 @pytest.mark.parametrize("gate", ["position", "head", "none"])
 @pytest.mark.parametrize("mixed_into", ["queries_and_keys", "queries", "keys"])
 @pytest.mark.parametrize("context", ["global", "deep", "deep_global", "deep_global_and_deep"])
-def test_it_is_what_the_equations_say(context, mixed_into, gate, causal):
+def test_it_follows_the_equations(context, mixed_into, gate, causal):
     settings = mechanism.Settings(context=context, mixed_into=mixed_into, gate=gate)
     for depth in (1, 3):
         torch.manual_seed(depth)
         place = small_place(DECODER if causal else ENCODER, layer=depth)
         layer = shake(mechanism.build(settings, place).double()).eval()
         inputs = [torch.randn(5, WIDTH, dtype=torch.float64) for _ in range(depth)]
-        unseen = [torch.randn_like(states) for states in inputs]  # X_l is what queries are made of
-        given = layer_context(unseen, inputs, causal=causal)
-        assert_close(layer(inputs[-1][None], given)[0], slow(layer, inputs, settings, causal=causal), **EXACT)
+        unused = [torch.randn_like(states) for states in inputs]  # queries are projections of X_l, not of these states
+        layer_inputs = layer_context(unused, inputs, causal=causal)
+        assert_close(layer(inputs[-1][None], layer_inputs)[0], slow(layer, inputs, settings, causal=causal), **EXACT)
 
 
-def test_the_gates_can_start_closed():
+def test_gates_can_start_closed():
     torch.manual_seed(1)
     layer = mechanism.build(mechanism.Settings(gate_bias=-1e4), small_place(ENCODER, layer=2)).double().eval()
     inputs, contexts = torch.randn(2, 5, WIDTH, dtype=torch.float64), torch.randn(2, 5, 3 * WIDTH, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Contrastive sets: what is refused, how they become parallel text, and how a run's scores become accuracies."""
+"""Contrastive sets: refused items, conversion to parallel text, and accuracies from a run's scores."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def write_set(path, *items):
     return path
 
 
-def test_each_pair_stands_once_and_those_of_contexts_behind_those_of_items(tmp_path):
+def test_each_pair_is_listed_once_with_contexts_after_items(tmp_path):
     table, door = ("I saw the table.", "Ich sah den Tisch."), ("I saw the door.", "Ich sah die Tür.")
     he, she = (HE["source"], HE["right"]), (SHE["source"], SHE["right"])  # the latter is a context, too
     first, second = (
@@ -87,7 +87,7 @@ def test_each_pair_stands_once_and_those_of_contexts_behind_those_of_items(tmp_p
         (HE | {"mirror": 0}, "mirror is 0, but line 1 must"),  # which names no mirror
     ],
 )
-def test_what_is_no_item_is_refused_with_its_line(tmp_path, item, message):
+def test_an_invalid_item_is_refused_with_its_line(tmp_path, item, message):
     path = write_set(tmp_path / "set.jsonl", SHE, item)
     with pytest.raises(UserError, match=message) as refused:
         read_contrastive_set(path)
@@ -161,11 +161,11 @@ def test_scores_depend_neither_on_the_batch_nor_on_the_workers_and_equal_pairs_t
     sources, targets = random_pairs(300, 2, longest=20)
     together = score_pairs(model, sources, targets, processes=Processes(workers=1))
     assert score_pairs(model, sources, targets, processes=Processes(workers=2)) == together
-    monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 1)
+    monkeypatch.setattr("context_nmt.decoding.forced_scoring.BATCH_UNITS", 1)
     assert score_pairs(model, sources, targets) == pytest.approx(together, abs=1e-4)
     sources, targets = random_pairs(60, 3, longest=12)
     order = (np.random.default_rng(4).permutation(120) % 60).tolist()
-    monkeypatch.setattr("context_nmt.decoding.forced_scoring.UNITS", 40)
+    monkeypatch.setattr("context_nmt.decoding.forced_scoring.BATCH_UNITS", 40)
     texts = ([side[number] for number in order] for side in (sources, targets))
     assert len(set(zip(order, score_pairs(model, *texts), strict=True))) == 60
 
@@ -186,7 +186,7 @@ def judged(tmp_path, items, scores):
     write_json(tmp_path / "set.items.json", {"sha256": "0123456789abcdef" * 4, "items": items})
     read = read_items(tmp_path / "set.items.json", len(scores[SUMMED]))
     of_pairs = {metric: {((), number): score for number, score in enumerate(of)} for metric, of in scores.items()}
-    return list(read.rows("set", {metric: read.margins(given) for metric, given in of_pairs.items()}))
+    return list(read.rows("set", {metric: read.margins(pair_scores) for metric, pair_scores in of_pairs.items()}))
 
 
 def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
@@ -197,8 +197,8 @@ def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
         {"right": 4, "wrong": [2], "categories": []},
     ]
     scores = {SUMMED: [-1.0, -2.0, -3.0, -4.0, -4.0], NORMALIZED: [-1.0] * 5}
-    found = {(one.measure.metric, one.measure.tag): one for one in judged(tmp_path, items, scores)}
-    assert {name: one.value for name, one in found.items()} == {
+    rows = {(row.measure.metric, row.measure.tag): row for row in judged(tmp_path, items, scores)}
+    assert {name: row.value for name, row in rows.items()} == {
         (SUMMED, "a"): 50.0,
         (SUMMED, "all"): 37.5,
         (SUMMED, "b"): 25.0,
@@ -208,8 +208,8 @@ def test_an_item_counts_if_it_beats_every_wrong_one(tmp_path):
         ("items", "b"): 2,
     }
     signature = "items:2|log-probability:{}|ties:0.5|set:0123456789abcdef"
-    assert found[SUMMED, "b"].signature == signature.format("sum")
-    assert found[NORMALIZED, "b"].signature == signature.format("mean-over-units")
+    assert rows[SUMMED, "b"].signature == signature.format("sum")
+    assert rows[NORMALIZED, "b"].signature == signature.format("mean-over-units")
 
 
 @given(st.lists(st.tuples(st.floats(-99, 0), st.floats(-99, 0)), min_size=1, max_size=30))
@@ -221,7 +221,7 @@ def test_mirrors_give_exactly_one_half(tmp_path_factory, scores):
     ]
     summed = [score for pair in scores for score in pair]
     rows = judged(tmp_path_factory.mktemp("set"), items, {SUMMED: summed})
-    assert [one.value for one in rows if (one.measure.metric, one.measure.tag) == (SUMMED, "cross")] == [50.0]
+    assert [row.value for row in rows if (row.measure.metric, row.measure.tag) == (SUMMED, "cross")] == [50.0]
 
 
 @pytest.mark.parametrize(("context", "pairs"), [([], 3), ([3, 4], 5), ([1], 3)])
@@ -281,14 +281,14 @@ def test_a_run_without_sets_has_no_accuracies(trained):
 def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     add_set(trained)
     contrast_run(trained, "plain", 1, device="cpu")
-    found = read_flat(trained.contrastive("plain-1"))["copies"]
-    assert found["copies_last"]["score"] > 90  # 100 with five seeds
-    assert (found["items_all_text"]["score"], found["copies_mirrored"]["score"]) == (102, 50.0)
+    accuracies = read_flat(trained.contrastive("plain-1"))["copies"]
+    assert accuracies["copies_last"]["score"] > 90  # 100 with five seeds
+    assert (accuracies["items_all_text"]["score"], accuracies["copies_mirrored"]["score"]) == (102, 50.0)
     table = trained.contrastive_outcomes("plain-1") / "copies.tsv"
     header, *rows = [line.split("\t") for line in read_lines(table)]
     assert header == ["line", "outcome", "margin", "normalized_outcome", "normalized_margin"]
     assert [row[0] for row in rows] == [str(number) for number in range(1, 103)]
-    assert sum(float(row[1]) for row in rows[:100]) == pytest.approx(found["copies_last"]["score"])
+    assert sum(float(row[1]) for row in rows[:100]) == pytest.approx(accuracies["copies_last"]["score"])
     assert all((float(row[2]) > 0) == (row[1] == "1") for row in rows)
     assert float(rows[100][2]) == -float(rows[101][2]) != 0
     assert all(float(row[4]) == pytest.approx(float(row[2]) / 3, rel=1e-4) for row in rows)  # two digits and END

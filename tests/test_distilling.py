@@ -15,7 +15,7 @@ TRAINING = {"maximum_updates": 20, "validate_every": 10}
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
-    """A teacher of digits that has hardly learnt anything."""
+    """A teacher on digits that has hardly learnt anything."""
     experiment = make_experiment(tmp_path_factory.mktemp("taught"), pairs=50, training=TRAINING)
     train_run(experiment, "plain", 1, device="cpu")
     average_run(experiment, "plain", 1)
@@ -24,15 +24,15 @@ def taught(tmp_path_factory):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The numbers of sentences that were translated, call by call."""
-    made, translate = [], distilling.translate_ids
+    """The number of translated sentences in each call."""
+    counts, translate = [], distilling.translate_ids
 
-    def counted(model, sentences, *rest, **more):
-        made.append(len(sentences))
-        return translate(model, sentences, *rest, **more)
+    def counted(model, sentences, *arguments, **options):
+        counts.append(len(sentences))
+        return translate(model, sentences, *arguments, **options)
 
     monkeypatch.setattr(distilling, "translate_ids", counted)
-    return made
+    return counts
 
 
 def test_every_line_has_its_translation_in_its_place(taught, calls):
@@ -50,16 +50,16 @@ def test_every_line_has_its_translation_in_its_place(taught, calls):
     assert not taught.scratch(f"distilled-{RUN}").exists()
 
 
-@pytest.mark.parametrize(("changes", "made"), [({}, 5), ({"beam": 1}, 8)])
-def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls, monkeypatch, changes, made):
-    """Under another search, it starts from the beginning."""
+@pytest.mark.parametrize(("changes", "shards"), [({}, 5), ({"beam": 1}, 8)])
+def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls, monkeypatch, changes, shards):
+    """With other search settings, it starts from the beginning."""
     path, counted = taught.plan("plain", "decoding"), distilling.translate_ids
     settings = read_json(path)
 
-    def stop(*given, **more):
+    def stop(*arguments, **options):
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return counted(*given, **more)
+        return counted(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(distilling, "translate_ids", stop)
@@ -68,11 +68,11 @@ def test_a_stopped_distillation_resumes_after_the_finished_shards(taught, calls,
     write_json(path, settings | changes)
     distill_run(taught, "plain", 1, device="cpu", shard=10)
     write_json(path, settings)
-    assert calls == [10] * made
+    assert calls == [10] * shards
 
 
-def test_a_student_learns_what_the_teacher_says(tmp_path):
-    """With a teacher that always says the same, a student's training loss is lower than on the bitext."""
+def test_a_student_learns_the_teachers_translations(tmp_path):
+    """If a teacher always gives the same translation, a student's training loss is lower than on the bitext."""
     losses = {}
     for distilled in (False, True):
         experiment = make_experiment(tmp_path / str(distilled), pairs=50, training=TRAINING)
@@ -85,7 +85,7 @@ def test_a_student_learns_what_the_teacher_says(tmp_path):
     assert losses[True] < losses[False] - 0.5  # 1.5 with six seeds
 
 
-def test_a_student_without_a_distilled_text_is_told_so(tmp_path):
+def test_a_missing_distilled_text_is_an_error(tmp_path):
     experiment = make_experiment(tmp_path, pairs=20, training=TRAINING)
     with pytest.raises(UserError, match=r"distilled.1.train\.yy\.tokens\.npy: no such file"):
         train_run(experiment, "plain", 1, device="cpu", distilled=True)

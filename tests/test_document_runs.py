@@ -1,11 +1,11 @@
-"""Runs of models that look at previous sentences: oracle mode, what is read again, starts and refusals."""
+"""Runs of models that read previous sentences: oracle mode, rereading translations, starts and refusals."""
 
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
-from test_document_model import DOCUMENTS, made, texts
+from test_document_model import DOCUMENTS, make_model, texts
 from tiny_training import make_experiment, save_run
 
 from context_nmt.corpus.binarized import BinarizedCorpus
@@ -31,7 +31,7 @@ VARIANTS = {
 
 @pytest.fixture
 def experiment(tmp_path):
-    """Runs with shaken weights, which never look the same way twice; 14 documents, of three sentences but the last."""
+    """Runs with shaken weights, and 14 documents, of three sentences each except the last."""
     experiment = make_experiment(tmp_path, task="previous", pairs=30, variants=VARIANTS)
     for variant in VARIANTS:
         torch.manual_seed(2)
@@ -49,14 +49,14 @@ def decoded(experiment, variant, *, reference_context):
 
 
 def test_in_oracle_mode_a_run_sees_the_references(experiment):
-    oracle, own = (decoded(experiment, "joint", reference_context=given) for given in (True, False))
-    assert oracle[::3] == own[::3]  # each document's first sentence has nothing before it
-    assert oracle != own
+    oracle, usual = (decoded(experiment, "joint", reference_context=is_oracle) for is_oracle in (True, False))
+    assert oracle[::3] == usual[::3]  # each document's first sentence has nothing before it
+    assert oracle != usual
 
 
-def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experiment, monkeypatch):
+def test_models_that_read_only_sources_do_not_reread_translations(experiment, monkeypatch):
     usual = decoded(experiment, "encoder", reference_context=False)
-    monkeypatch.setattr(DocumentModel, "known_targets", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(DocumentModel, "target_states", lambda *_: pytest.fail("read again"))
     assert decoded(experiment, "encoder", reference_context=True) == usual
     with pytest.raises(pytest.fail.Exception, match="read again"):
         decoded(experiment, "joint", reference_context=False)
@@ -65,7 +65,7 @@ def test_what_looks_at_sources_alone_does_not_read_its_translations_again(experi
 
 
 def test_what_is_longer_than_learned_positions_is_named():
-    model, settings = made("learned positions"), DecodingSettings()
+    model, settings = make_model("learned positions"), DecodingSettings()
     long = [*texts(2)[:4], np.full(9, 5), *texts(2)[5:]]
     empty = [()] * (len(long) - 3)
     with pytest.raises(UserError, match=r"^sentence 5 has 9 units.*model\.maximum_positions 9"):
@@ -76,7 +76,7 @@ def test_what_is_longer_than_learned_positions_is_named():
         contexts = [(), (), ((long[1], long[1]), context), *empty]
         with pytest.raises(UserError, match=r"^a sentence before pair 3 has 9 units"):
             score_pairs(model, texts(1), texts(1), contexts=contexts)
-        unseen = [(), (), (context, *[(long[1], long[1])] * model.reach), *empty]
+        unseen = [(), (), (context, *[(long[1], long[1])] * model.receptive_sentences), *empty]
         score_pairs(model, texts(1), texts(1), contexts=unseen)
 
 
@@ -87,7 +87,7 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
     def recorded(tokens):
         monkeypatch.setattr(recording, "TOKENS", tokens)
         sizes, total, positions = [], 0.0, 0
-        handle = model.register_forward_hook(lambda _, given, __: sizes.append(max(one.numel() for one in given[:2])))
+        handle = model.register_forward_hook(lambda _, inputs, __: sizes.append(max(ids.numel() for ids in inputs[:2])))
         analysed = recording.Analysed(model, corpus, "valid", DecodingSettings())
         for batch in recording.recorded(analysed, ["decoder_output"]):
             total += float((batch.outputs["decoder_output"] * batch.target[..., None]).double().sum())
@@ -113,15 +113,15 @@ def test_a_start_fills_all_parts_that_the_other_run_has(experiment):
         for parameter in joint.parameters():
             parameter.fill_(0.5)
     initialise_from_run(joint, plan_of(experiment, "joint"), path, corpus)
-    own = dict(joint.named_parameters())
+    parameters = dict(joint.named_parameters())
     for name, value in encoder.named_parameters():
-        assert torch.equal(own.pop(name), value), name
-    assert {name.split(".")[0] for name in own} == {"decoder_output"}
-    assert all((value == 0.5).all() for value in own.values())
+        assert torch.equal(parameters.pop(name), value), name
+    assert {name.split(".")[0] for name in parameters} == {"decoder_output"}
+    assert all((value == 0.5).all() for value in parameters.values())
 
 
 def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
-    """Also where its weights would fit."""
+    """Also if its weights would fit."""
     corpus, path = BinarizedCorpus(experiment.binarized), experiment.model("joint-1") / RUN_WEIGHTS
     model, plan = load_run(experiment.model("encoder-1"), CPU, corpus), plan_of(experiment, "encoder")
     with pytest.raises(UserError, match=r"only one of the two has decoder_output\."):
@@ -132,7 +132,7 @@ def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
 
 
 @pytest.mark.parametrize("name", ["encoder", "2-to-1"])
-def test_without_documents_training_says_what_is_missing(experiment, name):
+def test_training_without_documents_names_the_missing_file(experiment, name):
     (experiment.binarized / "training/train.documents").unlink()
     with pytest.raises(UserError, match=r"train\.documents is missing"):
-        pairs_for(made(name), BinarizedCorpus(experiment.binarized), "train", None)
+        pairs_for(make_model(name), BinarizedCorpus(experiment.binarized), "train", None)

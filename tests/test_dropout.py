@@ -1,4 +1,4 @@
-"""Dropout drops as often as it says, keeps the mean, and uses one mask forwards and backwards."""
+"""Dropout has the given probability, keeps the mean, and uses one mask forwards and backwards."""
 
 import math
 

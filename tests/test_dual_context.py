@@ -25,7 +25,7 @@ def slow(layer, r, mask, before):
 
 @pytest.mark.parametrize("kernel_size", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_is_what_the_equations_say(kernel_size, causal):
+def test_it_follows_the_equations(kernel_size, causal):
     place = small_place("decoder_self_attention" if causal else "encoder_self_attention")
     torch.manual_seed(3)
     layer = shake(dual_context.build(dual_context.Settings(kernel_size=kernel_size), place).double()).eval()

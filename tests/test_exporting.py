@@ -94,7 +94,7 @@ def test_what_the_other_program_cannot_run_is_refused(options, message, text, tm
 
 def test_a_folder_that_exists_stays_as_it_is(text, tmp_path):
     run = make_run(tmp_path / "run", text)
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match="already exists"):
         export(run, run)
     with pytest.raises(UserError, match="no trained run"):
         export(tmp_path, tmp_path / "exported")

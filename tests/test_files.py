@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and lines that end at a line feed only."""
+"""Files and folders are written completely or not at all; lines end only at line feeds."""
 
 import errno
 import os
@@ -82,7 +82,7 @@ def test_a_folder_that_vanishes_while_it_is_made_leaves_the_earlier_one(tmp_path
 
 
 def test_a_folder_is_never_half_the_earlier_one(tmp_path, monkeypatch):
-    """Removing a folder takes time, in which the machine may stop."""
+    """Removing a folder takes time, during which the machine may stop."""
     path = tmp_path / "folder"
     path.mkdir()
     for name in ("a", "b"):
@@ -199,17 +199,17 @@ def test_parallel_files_have_equal_lengths(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("write", "given", "error", "message"),
+    ("write", "content", "error", "message"),
     [
         (write_lines, ["fine", "two\nlines"], UserError, r"line 2 contains a line break: 'two\\nlines'"),
         (write_lines, (str(1 // number) for number in (1, 0)), ZeroDivisionError, "division"),
         (write_json, {"a": {1, 2}}, TypeError, "set"),
     ],
 )
-def test_what_cannot_be_written_leaves_the_earlier_file(tmp_path, write, given, error, message):
+def test_what_cannot_be_written_leaves_the_earlier_file(tmp_path, write, content, error, message):
     (tmp_path / "file").write_text("earlier")
     with pytest.raises(error, match=message):
-        write(tmp_path / "file", given)
+        write(tmp_path / "file", content)
     assert (tmp_path / "file").read_text() == "earlier"
     assert names(tmp_path) == ["file"]
 
@@ -223,7 +223,7 @@ def test_json_comes_back_and_has_one_form(tmp_path):
     assert (tmp_path / "one").read_bytes().endswith(b"}\n")
 
 
-def test_what_is_no_regular_file_is_not_replaced_and_a_link_stays_one(tmp_path):
+def test_only_regular_files_are_replaced_and_links_are_kept(tmp_path):
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
     os.mkfifo(pipe)
     link.symlink_to(target)

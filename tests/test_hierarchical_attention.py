@@ -1,4 +1,4 @@
-"""HAN is what its equations say, sentence by sentence and word by word."""
+"""HAN follows its equations, computed sentence by sentence and word by word."""
 
 import itertools
 import math
@@ -25,11 +25,12 @@ def states(*shape):
 
 
 def context(words, *, grad=False):
-    """Sentences [B, K, 4] whose words are given, with states of their own on either side."""
+    """Previous sentences [B, K, 4] with these words and random states."""
     words = torch.tensor(words, dtype=torch.bool)
-    before = {name: states(*words.shape, WIDTH).requires_grad_(grad) for name in ("source", "target", "crossed")}
+    before = {name: states(*words.shape, WIDTH).requires_grad_(grad) for name in ("source", "target", "cross_output")}
     return SentenceContext(
-        before=before | {"source_words": words, "target_words": words}, own_crossed=states(len(words), 5, WIDTH)
+        before=before | {"source_words": words, "target_words": words},
+        current_cross_output=states(len(words), 5, WIDTH),
     )
 
 
@@ -39,14 +40,14 @@ def norm(module, vector):
 
 
 def attend(module, query, vectors):
-    """One query over a list of vectors."""
+    """The attention of one query to a list of vectors."""
     memory, everything = torch.stack(vectors), torch.ones(1, len(vectors))
     attended = slow_attention(module.query(query)[None], module.key(memory), module.value(memory), everything)
     return module.output(attended[0])
 
 
 def slowly(module, vector, memory, words):
-    """One position; memory [K, S, D], words [K, S]."""
+    """The output at one position, with a memory [K, S, D] and a mask of words [K, S]."""
     present = [number for number in range(len(memory)) if words[number].any()]
     if not present:
         return norm(module.output_norm, vector)
@@ -67,22 +68,22 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize("of", ["target", "source", "alignment"])
+@pytest.mark.parametrize("reads", ["target", "source", "alignment"])
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 @torch.no_grad()
-def test_it_is_what_the_equations_say(slot, of):
-    chosen = {"context": of} if slot == "decoder_output" else {}
+def test_it_follows_the_equations(slot, reads):
+    chosen = {"context": reads} if slot == "decoder_output" else {}
     module, seen, queries = layer(slot, sentences=2, **chosen), context(WORDS), states(3, 5, WIDTH)
-    memory = seen.before["source" if slot == "encoder_output" else "crossed" if of == "alignment" else of]
-    if slot == "decoder_output" and of == "alignment":
+    memory = seen.before["source" if slot == "encoder_output" else "cross_output" if reads == "alignment" else reads]
+    if slot == "decoder_output" and reads == "alignment":
         memory = torch.stack([norm(module.context_norm, v) for v in memory.flatten(0, 2)]).view(memory.shape)
-    found = module(queries, seen)
+    output = module(queries, seen)
     for row, position in itertools.product(range(3), range(5)):
         expected = slowly(module, queries[row, position], memory[row], seen.before["target_words"][row])
-        assert_close(found[row, position], expected, **EXACT)
+        assert_close(output[row, position], expected, **EXACT)
 
 
-def test_behind_the_encoder_there_is_nothing_to_choose():
+def test_context_cannot_be_chosen_after_the_encoder():
     with pytest.raises(UserError, match="context is target"):
         layer("encoder_output", context="target")
 
@@ -91,8 +92,8 @@ def test_behind_the_encoder_there_is_nothing_to_choose():
 def test_only_the_last_sentences_are_seen():
     module, seen, queries = layer(sentences=1), context(WORDS[:1]), states(1, 5, WIDTH)
     for sentence in (0, 1):
-        others = seen.before["target"].index_copy(1, torch.tensor([sentence]), states(1, 1, 4, WIDTH))
-        changed = replace(seen, before=seen.before | {"target": others})
+        new_states = seen.before["target"].index_copy(1, torch.tensor([sentence]), states(1, 1, 4, WIDTH))
+        changed = replace(seen, before=seen.before | {"target": new_states})
         assert torch.equal(module(queries, seen), module(queries, changed)) == (sentence == 0)
 
 
@@ -101,7 +102,7 @@ def test_without_bypass_arbitrary_words_are_averaged():
     seen, queries = context(WORDS[2:]), states(1, 5, WIDTH)
     bypassing, official = layer(sentences=2), layer(sentences=2, bypass=False)
     assert_close(bypassing(queries, seen), bypassing.output_norm(queries), **EXACT)
-    found = official(queries, seen)
+    output = official(queries, seen)
     attention = official.word_attention
     means = attention.output(attention.value(seen.before["target"][0]).mean(1))  # [K, D] all words alike
     summaries = official.word_output_norm(means)
@@ -109,7 +110,7 @@ def test_without_bypass_arbitrary_words_are_averaged():
     summary = attention.output(attention.value(summaries).mean(0))
     summary = summary + official.feed_forward(summary)
     gate = official.gate(torch.cat([queries[0], summary.expand(5, -1)], -1))
-    assert_close(found[0], official.output_norm((1 - gate) * queries[0] + gate * summary), **EXACT)
+    assert_close(output[0], official.output_norm((1 - gate) * queries[0] + gate * summary), **EXACT)
 
 
 @pytest.mark.parametrize("detach_query", [True, False])

@@ -27,7 +27,7 @@ def gated(unit, e, h):
 
 
 def slow(layer, queries, shortcuts, states, mask):
-    """Position by position and head by head, [T, D] each."""
+    """The output, position by position and head by head; queries, shortcuts and states are [T, D] each."""
     keys, values = (
         torch.stack([gated(unit, e, h) for e, h in zip(shortcuts, states, strict=True)])
         for unit in (layer.key, layer.value)
@@ -41,7 +41,7 @@ def slow(layer, queries, shortcuts, states, mask):
 @pytest.mark.parametrize("feature_fusion", [True, False])
 @pytest.mark.parametrize("slot", mechanism.SLOTS)
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gates, normalized):
+def test_it_follows_the_equations(depth, slot, feature_fusion, lexical, gates, normalized):
     torch.manual_seed(depth)
     more = {"gates": gates, "normalized_states": normalized}
     settings = mechanism.Settings(feature_fusion=feature_fusion, lexical=lexical, **more)
@@ -49,11 +49,11 @@ def test_it_is_what_the_equations_say(depth, slot, feature_fusion, lexical, gate
     queries, *states = torch.randn(5, 4, WIDTH, dtype=torch.float64)
     states = states[:depth]  # embeddings, then the outputs of the layers below
     memory = list(torch.randn(3, 4, WIDTH, dtype=torch.float64)) if slot == CROSS else []
-    states_of_the_encoder = {"memory_states": tuple(state[None] for state in memory)}
-    context = layer_context(states, [queries], causal=slot == DECODER, **states_of_the_encoder)
+    memory_states = tuple(state[None] for state in memory)
+    context = layer_context(states, [queries], causal=slot == DECODER, memory_states=memory_states)
     if slot == CROSS:
         shortcut, top = memory[0 if lexical else -2], memory[-1]
-    else:  # not lexical: the output of layer l - 2, and E where there is none
+    else:  # not lexical: the output of layer l - 2, or E if there is none
         shortcut, top = states[0 if lexical else max(depth - 2, 0)], queries if normalized else states[-1]
     assert_close(layer(queries[None], context)[0], slow(layer, queries, shortcut, top, context.mask[0, 0]), **EXACT)
 

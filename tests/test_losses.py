@@ -7,7 +7,7 @@ from torch.overrides import TorchFunctionMode
 
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.training import losses
-from context_nmt.training.losses import CHUNK
+from context_nmt.training.losses import CPU_CHUNK_TOKENS
 
 WIDTH, VOCABULARY = 6, 11
 
@@ -34,11 +34,13 @@ def reference(states, weight, targets, smoothing):
     )
 
 
-def close(found, expected):
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+def close(values, expected):
+    torch.testing.assert_close(values, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("tokens", [1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 7])
+@pytest.mark.parametrize(
+    "tokens", [1, CPU_CHUNK_TOKENS - 1, CPU_CHUNK_TOKENS, CPU_CHUNK_TOKENS + 1, 2 * CPU_CHUNK_TOKENS + 7]
+)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
     states, weight, targets = problem(tokens)
@@ -46,12 +48,12 @@ def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
     expected = reference(states, weight, targets, smoothing)
     close(loss.smoothed, expected)
     close(loss.negative_log_likelihood, reference(states, weight, targets, 0.0))
-    found = torch.autograd.grad(0.37 * loss.smoothed, (states, weight))
-    for gradient, other in zip(found, torch.autograd.grad(0.37 * expected, (states, weight)), strict=True):
+    gradients = torch.autograd.grad(0.37 * loss.smoothed, (states, weight))
+    for gradient, other in zip(gradients, torch.autograd.grad(0.37 * expected, (states, weight)), strict=True):
         close(gradient, other)
 
 
-def test_a_batch_of_padding_alone_is_worth_nothing():
+def test_a_batch_of_only_padding_has_no_loss():
     states, weight, targets = problem(0, padding=4)
     loss = cross_entropy(states, weight, targets, smoothing=0.1)
     loss.smoothed.backward()
@@ -75,7 +77,7 @@ class CountProducts(TorchFunctionMode):
 
 
 def test_without_gradients_only_the_logits_are_computed():
-    states, weight, targets = problem(CHUNK + 1)
+    states, weight, targets = problem(CPU_CHUNK_TOKENS + 1)
     with torch.no_grad(), CountProducts() as products:
         loss = cross_entropy(states, weight, targets, smoothing=0.1)
     assert products.count == 2  # chunks
@@ -89,13 +91,13 @@ def test_without_gradients_only_the_logits_are_computed():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_bf16_is_close_to_fp32(dtype):
     """And summed in fp32, also of states in bf16."""
-    states, weight, targets = problem(2 * CHUNK, dtype=dtype)
+    states, weight, targets = problem(2 * CPU_CHUNK_TOKENS, dtype=dtype)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = cross_entropy(states, weight, targets, smoothing=0.1)
     expected = reference(states.float(), weight.float(), targets, 0.1)
     assert loss.smoothed.dtype == torch.float32
     assert loss.smoothed.item() == pytest.approx(expected.item(), rel=3e-3)
-    found = torch.autograd.grad(loss.smoothed, (states, weight))
-    for gradient, other in zip(found, torch.autograd.grad(expected, (states, weight)), strict=True):
+    gradients = torch.autograd.grad(loss.smoothed, (states, weight))
+    for gradient, other in zip(gradients, torch.autograd.grad(expected, (states, weight)), strict=True):
         assert gradient.dtype == dtype
         assert float((gradient - other).norm() / other.norm()) < 0.02

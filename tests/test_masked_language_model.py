@@ -1,4 +1,4 @@
-"""The conditional masked language model: what it sees, what it is trained on, how it translates and scores."""
+"""The conditional masked language model: what it sees, its training examples, translation and scores."""
 
 import math
 from fractions import Fraction
@@ -8,7 +8,7 @@ import pytest
 import torch
 from contract import CHECKS, EXACT, model_with
 from small_models import LAYERS, OUTPUT_SLOTS, WIDTH, sentences, small_model, small_plan
-from test_mechanisms import TENANTS
+from test_mechanisms import MECHANISMS_AND_SLOTS
 from tiny_training import RUN, column, train
 from torch.testing import assert_close
 
@@ -47,7 +47,9 @@ def test_every_position_sees_all_others():
         assert differs[:4].all()
 
 
-@pytest.mark.parametrize(("name", "slot"), [(name, slot) for name, slot in TENANTS if slot not in OUTPUT_SLOTS])
+@pytest.mark.parametrize(
+    ("name", "slot"), [(name, slot) for name, slot in MECHANISMS_AND_SLOTS if slot not in OUTPUT_SLOTS]
+)
 def test_every_mechanism_keeps_the_contract_and_candidates_of_a_sentence_share_its_memory(name, slot):
     mechanism, facts = mechanisms.load(name), mechanisms.load(name).FACTS
     CHECKS["padding"](mechanism, slot, facts, **KIND)
@@ -62,14 +64,14 @@ def test_every_mechanism_keeps_the_contract_and_candidates_of_a_sentence_share_i
 
 
 def test_the_length_is_read_off_the_first_state():
-    """Row 0 stands in front of the source, without a position; the others are what the state is compared with."""
+    """Length embedding 0 precedes the source, without a position; the state is compared with the others."""
     model = masked_model()
     _, before = model.encode_with_length(SOURCE)
     assert before.shape == (3, 16)
     assert (before[:, 0] == -torch.inf).all()
     longer = torch.nn.functional.pad(SOURCE, (0, 3), value=PADDING)
     assert_close(model.encode_with_length(longer)[1], before, **EXACT)
-    memory = model.encode(SOURCE)  # without it
+    memory = model.encode(SOURCE)  # without the extra token
     assert [states.shape for states in memory.states] == [(3, 5, WIDTH)] * (LAYERS + 1)
     assert torch.equal(memory.padding, SOURCE != PADDING)
     with torch.no_grad():
@@ -99,35 +101,35 @@ def test_masked_units_are_predicted_and_the_others_seen():
     batch = batch_of(6, 3, 9)
     real = batch.targets != PADDING
     for seed in range(20):
-        made = examples(batch, seed)
-        masked = made.target_inputs == MASK
-        assert torch.equal(made.targets != PADDING, masked)
-        assert torch.equal(made.targets[masked], batch.targets[masked])
-        assert torch.equal(made.target_inputs[~masked], batch.targets[~masked])
+        training = examples(batch, seed)
+        masked = training.target_inputs == MASK
+        assert torch.equal(training.targets != PADDING, masked)
+        assert torch.equal(training.targets[masked], batch.targets[masked])
+        assert torch.equal(training.target_inputs[~masked], batch.targets[~masked])
         assert not masked[~real].any()
-        assert made.tokens == int(masked.sum())
+        assert training.tokens == int(masked.sum())
         assert masked.any(1).all()
-        assert torch.equal(made.source, batch.source)
-    of_validation = examples(batch, None)
-    assert torch.equal(of_validation.target_inputs, batch.targets.masked_fill(real, MASK))
-    assert (torch.equal(of_validation.targets, batch.targets), of_validation.tokens) == (True, 18)
+        assert torch.equal(training.source, batch.source)
+    validation = examples(batch, None)
+    assert torch.equal(validation.target_inputs, batch.targets.masked_fill(real, MASK))
+    assert (torch.equal(validation.targets, batch.targets), validation.tokens) == (True, 18)
 
 
-@pytest.mark.parametrize(("whole", "most"), [(True, 4), (False, 3)])
-def test_as_many_are_masked_as_drawn_evenly(whole, most):
-    """And every position as often as any other."""
+@pytest.mark.parametrize(("whole", "maximum"), [(True, 4), (False, 3)])
+def test_as_many_are_masked_as_drawn_evenly(whole, maximum):
+    """Every position is masked equally often."""
     batch = batch_of(*[4] * 200)
-    made = [examples(batch, seed, mask_whole_targets=whole).target_inputs == MASK for seed in range(20)]
-    masked = torch.cat(made)
+    masks = [examples(batch, seed, mask_whole_targets=whole).target_inputs == MASK for seed in range(20)]
+    masked = torch.cat(masks)
     shares = torch.bincount(masked.sum(1), minlength=5) / len(masked)
-    assert shares.tolist() == pytest.approx([0, *[1 / most] * most, *[0] * (4 - most)], abs=0.03)
-    assert masked.double().mean(0).tolist() == pytest.approx([(most + 1) / 8] * 4, abs=0.04)
+    assert shares.tolist() == pytest.approx([0, *[1 / maximum] * maximum, *[0] * (4 - maximum)], abs=0.03)
+    assert masked.double().mean(0).tolist() == pytest.approx([(maximum + 1) / 8] * 4, abs=0.04)
     assert (examples(batch_of(1), 1, mask_whole_targets=whole).target_inputs == MASK).all()
 
 
 @pytest.mark.slow
 def test_it_learns_to_reverse(tmp_path):
-    """Up to four digits. Of several lengths the surest one is often wrong: nothing says how many digits are drawn."""
+    """Strings of up to four digits, with one length: nothing predicts how many digits are drawn."""
     recipe = {
         "batch_tokens": 512,
         "maximum_updates": 450,
@@ -140,14 +142,14 @@ def test_it_learns_to_reverse(tmp_path):
     average_run(experiment, "plain", 1)
     reverser = load_run(experiment.model(RUN), torch.device("cpu"))
     source, target = BinarizedCorpus(experiment.binarized).parallel("valid")
-    found = translate_ids(reverser, source, DecodingSettings(iterations=4, length_beam=1))
-    right = [list(one[0].tokens) == target[number].tolist() for number, one in enumerate(found)]
-    assert np.mean(right) >= 0.9  # 1 with five seeds, with AVX2 and without
+    translations = translate_ids(reverser, source, DecodingSettings(iterations=4, length_beam=1))
+    are_right = [list(best.tokens) == target[number].tolist() for number, (best,) in enumerate(translations)]
+    assert np.mean(are_right) >= 0.9  # 1 with five seeds, with AVX2 and without
     assert column(experiment, "valid_loss")[-1] < column(experiment, "valid_loss")[0]
 
 
 def slowly(model, source, length, iterations):
-    """Mask-predict of one sentence and one length, a unit at a time: units and their log-probabilities."""
+    """Mask-predict for one sentence and one length, unit by unit: units and their log-probabilities."""
     tokens, certainty, chosen = [MASK] * length, [0.0] * length, set(range(length))
     for iteration in range(iterations):
         if iteration:
@@ -165,13 +167,13 @@ def slowly(model, source, length, iterations):
 @torch.no_grad()
 @pytest.mark.parametrize("iterations", [1, 2, 3, 4, 10])
 @pytest.mark.parametrize("slots", [{}, CROSS])
-def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alone(slots, iterations):
-    """Four units in four iterations: 4, then 3, 2 and 1 are masked, the least certain; the others stay as they were."""
+def test_mask_predict_equals_a_slow_search_for_each_sentence_and_length(slots, iterations):
+    """With four units and iterations, 4, 3, 2 and 1 units are masked, the least certain ones; the others stay."""
     model = masked_model(slots)
     sources = [np.array([5, 6, 7, 4]), np.array([8]), np.array([4, 9, 9, 10, 5, 6, 7])]
     settings = DecodingSettings(iterations=iterations, length_beam=4, n_best=4)
-    found = translate_ids(model, sources, settings)
-    for units, hypotheses in zip(sources, found, strict=True):
+    results = translate_ids(model, sources, settings)
+    for units, hypotheses in zip(sources, results, strict=True):
         source = torch.tensor([[*units.tolist(), END]])
         _, lengths = model.encode_with_length(source)
         expected = []
@@ -179,10 +181,11 @@ def test_mask_predict_is_what_a_slow_one_finds_for_each_sentence_and_length_alon
             tokens, certainty = slowly(model, source, length, iterations)
             kept = tuple(unit for unit in tokens if unit != END)
             expected.append((sum(certainty) / length, sum(certainty), kept))
-        expected.sort(key=lambda one: -one[0])
-        assert [one.tokens for one in hypotheses] == [tokens for _, _, tokens in expected]
-        assert [one.score for one in hypotheses] == pytest.approx([score for score, _, _ in expected], abs=1e-6)
-        assert [one.log_probability for one in hypotheses] == pytest.approx([sum_ for _, sum_, _ in expected], abs=1e-5)
+        expected.sort(key=lambda candidate: -candidate[0])
+        scores, sums, tokens = zip(*expected, strict=True)
+        assert tuple(hypothesis.tokens for hypothesis in hypotheses) == tokens
+        assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(scores, abs=1e-6)
+        assert [hypothesis.log_probability for hypothesis in hypotheses] == pytest.approx(sums, abs=1e-5)
 
 
 def loss_of(model, batch, smoothing):
@@ -194,10 +197,10 @@ def loss_of(model, batch, smoothing):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_is_of_masked_units_and_of_the_length(smoothing):
     model = masked_model()
-    made = examples(batch_of(6, 3, 5), 1)
-    loss = loss_of(model, made, smoothing)
+    batch = examples(batch_of(6, 3, 5), 1)
+    loss = loss_of(model, batch, smoothing)
     units = lengths = smoothed = 0.0
-    for source, inputs, targets in zip(made.source, made.target_inputs, made.targets, strict=True):
+    for source, inputs, targets in zip(batch.source, batch.target_inputs, batch.targets, strict=True):
         real = int((inputs != PADDING).sum())
         memory, logits = model.encode_with_length(source[None, :real])
         lengths -= float(logits[0].log_softmax(-1)[real])
@@ -207,7 +210,7 @@ def test_the_loss_is_of_masked_units_and_of_the_length(smoothing):
                 log_probabilities = model.output(states)[0, position].log_softmax(-1)
                 units -= float(log_probabilities[targets[position]])
                 smoothed -= float(log_probabilities.mean())
-    assert made.tokens == int((made.target_inputs == MASK).sum()) < 14
+    assert batch.tokens == int((batch.target_inputs == MASK).sum()) < 14
     assert float(loss.negative_log_likelihood) == pytest.approx(units, abs=1e-6)
     assert float(loss.smoothed) == pytest.approx((1 - smoothing) * units + smoothing * smoothed + lengths, abs=1e-6)
 
@@ -217,8 +220,8 @@ def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
     model = masked_model()
     sources = [np.array([5, 6, 7]), np.array([8, 4])]
     targets = [np.array([9, 5]), np.array([4, 6, 8, 10])]
-    found = score_pairs(model, sources, targets)
-    for source, target, score in zip(sources, targets, found, strict=True):
+    scores = score_pairs(model, sources, targets)
+    for source, target, score in zip(sources, targets, scores, strict=True):
         ids = torch.tensor([[*source.tolist(), END]])
         labels = torch.tensor([[*target.tolist(), END]])
         _, lengths = model.encode_with_length(ids)

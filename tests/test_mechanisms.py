@@ -1,4 +1,4 @@
-"""Every file in `mechanisms/` keeps the contract, and every clause of the contract finds what breaks it."""
+"""Every file in `mechanisms/` keeps the contract, and every clause of the contract finds attentions that break it."""
 
 import dataclasses
 import math
@@ -37,11 +37,11 @@ from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import MultiHeadAttention
 from context_nmt.transformer.facts import Facts, plain_parameters
 
-TENANTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS]
+MECHANISMS_AND_SLOTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS]
 
 
 @pytest.mark.parametrize("clause", CHECKS)
-@pytest.mark.parametrize(("name", "slot"), TENANTS)
+@pytest.mark.parametrize(("name", "slot"), MECHANISMS_AND_SLOTS)
 def test_the_contract(name, slot, clause):
     CHECKS[clause](mechanisms.load(name), slot, mechanisms.load(name).FACTS)
 
@@ -72,14 +72,14 @@ def test_every_kind_keeps_the_contract(name, settings, clause):
         CHECKS[clause](mechanisms.load(name), slot, Facts(settings=settings))
 
 
-# What the clauses are told about the broken ones; only the last claims to be the plain attention.
+# The facts of the broken mechanisms; only the last claims to be plain attention.
 BROKEN_FACTS = {clause: Facts(parameters=plain_parameters) for clause in BROKEN} | {
     "neutral": multi_head_attention.FACTS
 }
 
 
 def test_every_slot_can_be_filled_and_every_clause_broken():
-    assert {slot for _, slot in TENANTS} == {*get_args(LayerSlot), *get_args(ModelSlot)}
+    assert {slot for _, slot in MECHANISMS_AND_SLOTS} == {*get_args(LayerSlot), *get_args(ModelSlot)}
     assert list(BROKEN) == list(CHECKS)
 
 
@@ -98,7 +98,7 @@ def test_a_broken_mechanism_fails_its_clause_and_no_other(broken, slot, clause):
         run()
 
 
-def test_a_mechanism_without_facts_is_told_what_is_missing():
+def test_a_mechanism_without_facts_fails_with_a_message():
     with pytest.raises(AssertionError, match="FACTS of this mechanism"):
         CHECKS["parameters"](multi_head_attention, "cross_attention", Facts())
 
@@ -111,18 +111,18 @@ class Recorder(MultiHeadAttention):
 
 @pytest.fixture
 def recorded():
-    """A model that remembers what each sublayer was given, and the layers' outputs."""
+    """A model that records the inputs of each sublayer, and the layers' outputs."""
     with installed(mechanism(Recorder)):
         model = small_model(dict.fromkeys(SLOTS, (Filling(mechanism=NAME),) * LAYERS))
     outputs = {"encoder": [], "decoder": []}
-    for stack, seen in outputs.items():
+    for stack, layer_outputs in outputs.items():
         for layer in getattr(model, stack).layers:
-            layer.register_forward_hook(lambda _, __, output, seen=seen: seen.append(output[0]))
+            layer.register_forward_hook(lambda _, __, output, outputs=layer_outputs: outputs.append(output[0]))
     return model, outputs
 
 
 @pytest.mark.parametrize("slot", SLOTS)
-def test_what_an_attention_is_given(recorded, slot):
+def test_the_inputs_of_an_attention(recorded, slot):
     model, outputs = recorded
     targets = sentences(5, 2, 4, seed=3)
     model(SOURCE, targets)
@@ -163,21 +163,21 @@ def test_all_layers_see_the_embeddings_as_dropout_left_them(recorded):
 
 
 @pytest.mark.parametrize("setting", ["dropout", "attention_dropout", "feed_forward_dropout"])
-@pytest.mark.parametrize(("name", "slot"), TENANTS)
+@pytest.mark.parametrize(("name", "slot"), MECHANISMS_AND_SLOTS)
 def test_dropout_inside_a_mechanism(name, slot, setting):
     mechanism = mechanisms.load(name)
     place = small_place(slot, bias=False, layer=2, **{setting: 0.5})
     layer = shake(mechanism.build(mechanism.Settings(), place))
     states = torch.randn(2, 5, WIDTH)
-    seen = states[:, None] if slot == "cross_attention" else ()
-    context = layer_context(states, states, causal=False, memory_states=tuple(seen))
+    memory = states[:, None] if slot == "cross_attention" else ()
+    context = layer_context(states, states, causal=False, memory_states=tuple(memory))
     if slot in OUTPUT_SLOTS:
         context = InADocument(small_model({slot: (Filling(mechanism=name),)}).float()).context(1)
-        context = dataclasses.replace(context, own_crossed=states[-1:])
-    given = states[-1:], *([] if slot == "norm" else [context])
-    assert torch.equal(layer(*given), layer(*given)) != (setting in mechanism.FACTS.dropping)
+        context = dataclasses.replace(context, current_cross_output=states[-1:])
+    arguments = states[-1:], *([] if slot == "norm" else [context])
+    assert torch.equal(layer(*arguments), layer(*arguments)) != (setting in mechanism.FACTS.dropping)
     layer.eval()
-    assert torch.equal(layer(*given), layer(*given))
+    assert torch.equal(layer(*arguments), layer(*arguments))
 
 
 def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
@@ -193,8 +193,8 @@ def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
     assert [context.causal for context in contexts] == [True] * LAYERS + [False] * LAYERS
 
 
-class Asking(MultiHeadAttention):
-    """Asks for units and the number of the update, and adds a loss."""
+class AskingAttention(MultiHeadAttention):
+    """It reads the units and the number of the update, and adds a loss."""
 
     def __init__(self, **sizes):
         super().__init__(**sizes)
@@ -209,7 +209,7 @@ class Asking(MultiHeadAttention):
 
 def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
     slots = {slot: (Filling(mechanism=NAME),) * LAYERS for slot in ("encoder_self_attention", "cross_attention")}
-    with installed(mechanism(Asking)):
+    with installed(mechanism(AskingAttention)):
         model, usual = small_model(slots), small_model()
         plan = TrainingPlan(model=small_plan(slots), training=TrainingSettings())
     usual.load_state_dict(model.state_dict())
@@ -218,22 +218,24 @@ def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
     expected = Updater(plan, usual, seed=1).evaluate([batch]).losses
     updater = Updater(plan, model, seed=1)
     losses = updater.evaluate([batch]).losses
-    asking = sublayers(model, "encoder_self_attention") + sublayers(model, "cross_attention")
-    assert_close(losses - expected, torch.stack([sum(3 * layer.key.weight.sum() for layer in asking), losses[0] * 0]))
-    assert [layer.seen[2] for layer in asking] == [math.inf] * 4
+    attentions = sublayers(model, "encoder_self_attention") + sublayers(model, "cross_attention")
+    assert_close(
+        losses - expected, torch.stack([sum(3 * layer.key.weight.sum() for layer in attentions), losses[0] * 0])
+    )
+    assert [layer.seen[2] for layer in attentions] == [math.inf] * 4
     updater.update(7, [batch])
-    for layer, units in zip(asking, [SOURCE, SOURCE, targets, targets], strict=True):
+    for layer, units in zip(attentions, [SOURCE, SOURCE, targets, targets], strict=True):
         assert torch.equal(layer.seen[0], units)
         assert layer.seen[2] == 7
         assert layer.seen[1] is None or torch.equal(layer.seen[1], SOURCE)
-    assert asking[2].seen[1] is not None
+    assert attentions[2].seen[1] is not None
 
 
 def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
     text = f"from {multi_head_attention.__name__} import SLOTS, Settings, build\n"
-    for name, more in {"mine": "", "commented": "# why\n", "changed": "SIZE = 3\n"}.items():
+    for name, addition in {"mine": "", "commented": "# why\n", "changed": "SIZE = 3\n"}.items():
         (tmp_path / name / "ideas").mkdir(parents=True)
-        (tmp_path / name / "ideas/idea.py").write_text(text + more)
+        (tmp_path / name / "ideas/idea.py").write_text(text + addition)
     mine, commented, changed = (
         digest_of_module("ideas.idea", tmp_path / name) for name in ("mine", "commented", "changed")
     )
@@ -247,7 +249,7 @@ def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
         plan(experiment(slots={"cross_attention": {"mechanism": "ideas.nobody"}}), "one")
 
 
-def test_what_is_no_product_is_counted_too():
+def test_operations_besides_products_are_counted():
     plain = describe(small_plan(), source_vocabulary=9, target_vocabulary=9)["flops_per_target_token"]
     scanning = mechanism(MultiHeadAttention)
     scanning.FACTS = Facts(further_flops=lambda place, length: 1000 * place.layer * length)

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 import torch
 from small_models import LAYERS, VOCABULARY, sentences, small_plan, step_by_step
-from test_mechanisms import TENANTS
+from test_mechanisms import MECHANISMS_AND_SLOTS
 from tiny_training import RUN, make_experiment, train
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -17,7 +17,7 @@ from context_nmt.models.building import build
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.model import ModelSlot, TrainingSettings
 from context_nmt.training import batches, trainer
-from context_nmt.training.batches import AHEAD, Batch, ahead
+from context_nmt.training.batches import PREFETCHED, Batch, prefetch
 from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import ScaledDotProduct
@@ -26,7 +26,7 @@ META, GPU = torch.device("meta"), torch.device("cuda")
 KINDS = [
     *(
         ({slot: (Filling(mechanism=name, settings=mechanisms.load(name).FACTS.settings),) * count}, {})
-        for name, slot in TENANTS
+        for name, slot in MECHANISMS_AND_SLOTS
         for count in [1 if slot in get_args(ModelSlot) else LAYERS]
     ),
     ({}, {"kind": "masked", "positions": "learned", "maximum_positions": 32}),
@@ -36,26 +36,26 @@ KINDS = [
 class _NoCopies(TorchFunctionMode):
     """Refuse Python's values as a tensor of `meta` or as its index: on a GPU they are copied, and the program waits."""
 
-    def __torch_function__(self, function, types, given=(), options=None):
+    def __torch_function__(self, function, types, arguments=(), options=None):
         options = options or {}
         if function in (torch.tensor, torch.as_tensor):
             assert torch.device(options.get("device") or "cpu") != META
-        if function in (torch.Tensor.__getitem__, torch.Tensor.__setitem__) and given[0].is_meta:
-            indices = given[1] if isinstance(given[1], tuple) else given[1:]
+        if function in (torch.Tensor.__getitem__, torch.Tensor.__setitem__) and arguments[0].is_meta:
+            indices = arguments[1] if isinstance(arguments[1], tuple) else arguments[1:]
             assert not any(isinstance(index, list) for index in indices)
-        return function(*given, **options)
+        return function(*arguments, **options)
 
 
 class _NoMixing(TorchDispatchMode):
     """Refuse tensors of the CPU where there is one of `meta`; a kernel takes a single number as an argument."""
 
-    def __torch_dispatch__(self, function, types, given=(), options=None):
-        values = tree_leaves((given, options or {}))
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        values = tree_leaves((arguments, options or {}))
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
         copied = any(not tensor.is_meta and tensor.dim() for tensor in tensors)
         devices = [tensor.device for tensor in tensors] + [value for value in values if isinstance(value, torch.device)]
         assert not (copied and META in devices), function
-        return function(*given, **(options or {}))
+        return function(*arguments, **(options or {}))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def everything_on_meta(monkeypatch):
 def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on_meta):
     plan = TrainingPlan(model=small_plan(slots, **settings), training=TrainingSettings(clip_norm=1.0))
     model = build(plan.model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).to(META)
-    ids, previous = torch.full((3, 5), 5), torch.full((3, model.sentences), -1)
+    ids, previous = torch.full((3, 5), 5), torch.full((3, model.context_sentences), -1)
     batch = Batch(ids, ids, ids, torch.arange(15), previous if model.in_documents else None).to(META)
     updater = Updater(plan, model, seed=1)
     with _NoCopies(), _NoMixing():
@@ -122,9 +122,9 @@ def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys):
     seen = []
 
     class _Masks(TorchFunctionMode):
-        def __torch_function__(self, function, types, given=(), options=None):
-            seen.append(((*given, *(options or {}).values()), options or {}))
-            return function(*given, **(options or {}))
+        def __torch_function__(self, function, types, arguments=(), options=None):
+            seen.append(((*arguments, *(options or {}).values()), options or {}))
+            return function(*arguments, **(options or {}))
 
     states = torch.zeros(2, 1, keys, 3, device=META)
     mask = torch.ones(1, 1, queries, keys, dtype=torch.bool, device=META)
@@ -137,22 +137,22 @@ def test_a_gpu_attends_without_a_mask_that_is_only_causal(queries, keys):
 
 def test_a_thread_makes_the_next_batches_of_a_gpu_and_stops_when_nobody_takes_them():
     made = []
-    items = ahead((made.append(number) or number for number in range(9)), GPU)
+    items = prefetch((made.append(number) or number for number in range(9)), GPU)
     assert next(items) == 0
     items.close()
-    assert made == list(range(1 + AHEAD))
-    assert list(ahead(iter(range(9)), GPU)) == list(range(9))
-    taken = ahead((1 / number for number in (1, 0)), GPU)
+    assert made == list(range(1 + PREFETCHED))
+    assert list(prefetch(iter(range(9)), GPU)) == list(range(9))
+    taken = prefetch((1 / number for number in (1, 0)), GPU)
     assert next(taken) == 1
     with pytest.raises(ZeroDivisionError):  # raised where batches are taken
         next(taken)
 
 
-def test_batches_made_ahead_are_those_of_a_cpu(tmp_path, monkeypatch):
+def test_prefetched_batches_equal_those_of_a_cpu(tmp_path, monkeypatch):
     masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
     changes = {"model": masked, "training": {"accumulation": 2, "maximum_sentence_length": 30}}
     expected = train(tmp_path / "one", **changes).curve(RUN).read_bytes()
-    monkeypatch.setattr(trainer, "ahead", lambda items, device: batches.ahead(items, GPU))
+    monkeypatch.setattr(trainer, "prefetch", lambda items, device: batches.prefetch(items, GPU))
     experiment = make_experiment(tmp_path / "two", **changes)
     train_run(experiment, "plain", 1, device="cpu")
     assert experiment.curve(RUN).read_bytes() == expected

@@ -1,4 +1,4 @@
-"""A params.yaml is read into settings, and every error is one line with the key, what was given and what is allowed."""
+"""A params.yaml is read into settings; every error is one line with the key, the value and what is allowed."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def write(folder, text):
 
 
 def changed(folder, **changes):
-    """The smallest params.yaml with keys, paths with dots, set or, for None, removed."""
+    """The smallest params.yaml with values set at dotted keys, or removed if None."""
     values = yaml.safe_load(SMALLEST)
     for key, value in changes.items():
         *parents, last = key.split(".")
@@ -83,7 +83,7 @@ def changed(folder, **changes):
 
 
 def message(path):
-    """The error of a params.yaml or of one of its plans, without the file's name, which it must start with."""
+    """The error of a params.yaml or one of its plans, without the file name that it must start with."""
 
     def read():
         settings = read_parameters(path)
@@ -121,9 +121,9 @@ def test_what_is_not_given_has_its_default(tmp_path):
     ],
 )
 def test_a_wrong_combination_is_named(tmp_path, changes, start, words):
-    found = message(changed(tmp_path, **changes))
-    assert found.startswith(start)
-    assert all(word in found for word in words), found
+    error = message(changed(tmp_path, **changes))
+    assert error.startswith(start)
+    assert all(word in error for word in words), error
 
 
 @pytest.mark.parametrize("layers", [[], [7], [0], [-1, 1], [1, 1], 2, "1", [[1]], [True], ["1"]])
@@ -160,37 +160,37 @@ def test_layers_that_are_not_there_are_refused(tmp_path, layers):
     ],
 )
 def test_a_wrong_value_is_named_with_its_key_and_what_is_allowed(tmp_path, key, value, allowed):
-    found = message(changed(tmp_path, **{key: value}))
-    given, _, what = found.removesuffix(f", not {value!r}").partition(": ")
-    assert (given, allowed in what, found.endswith(repr(value))) == (key, True, True), found
+    error = message(changed(tmp_path, **{key: value}))
+    named_key, _, problem = error.removesuffix(f", not {value!r}").partition(": ")
+    assert (named_key, allowed in problem, error.endswith(repr(value))) == (key, True, True), error
 
 
 SPLITS = ("train", "validation", "tests", "contrastive")
 
 
 @pytest.mark.parametrize(
-    ("keys", "names", "why"),
+    ("keys", "names", "reason"),
     [
         (SPLITS, ("vocabulary", "codes"), "choose another"),
         (("source", "target", *SPLITS), ("../test", "a/b", ".hidden", "-f", "a b", ""), "must be made of letters"),
     ],
 )
-def test_a_name_that_cannot_be_that_of_files_is_refused(tmp_path, keys, names, why):
+def test_a_name_that_cannot_name_files_is_refused(tmp_path, keys, names, reason):
     for key in keys:
         for name in names:
-            given = [name] if key in ("tests", "contrastive") else name
-            found = message(changed(tmp_path, **{f"corpus.{key}": given}))
-            assert found.startswith(f"corpus.{key}: {name!r}")
-            assert why in found
+            value = [name] if key in ("tests", "contrastive") else name
+            error = message(changed(tmp_path, **{f"corpus.{key}": value}))
+            assert error.startswith(f"corpus.{key}: {name!r}")
+            assert reason in error
 
 
 def test_of_many_variants_the_most_similar_are_named(tmp_path):
     names = [f"system_{number}" for number in range(40)]
     values = {"variants": {name: {} for name in names}, "train": {"bitext": names}, "focus": "sytem_17"}
-    found = message(write(tmp_path, yaml.safe_dump(yaml.safe_load(SMALLEST) | values)))
-    assert found.startswith("focus: ")
-    assert "system_17, " in found
-    assert sum(name in found for name in names) < 9, found
+    error = message(write(tmp_path, yaml.safe_dump(yaml.safe_load(SMALLEST) | values)))
+    assert error.startswith("focus: ")
+    assert "system_17, " in error
+    assert sum(name in error for name in names) < 9, error
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_text_that_is_not_utf8_and_a_missing_file_are_named(tmp_path):
     assert message(path).startswith("not YAML ('utf-8' codec can't decode byte 0xfc")
 
 
-def test_numbers_are_those_of_yaml_1_2_and_a_table_may_be_merged_into_others(tmp_path):
-    """A key that overrides a merged one is no duplicate."""
+def test_numbers_are_read_as_in_yaml_1_2_and_tables_can_be_merged(tmp_path):
+    """A key that overrides a merged key is not a duplicate."""
     path = write(tmp_path, "[1e-9, -2E+3, 0.5e1, 1.e2, 12e03, 1e, e9, 0x1e9]")
     assert read_yaml(path) == [1e-9, -2000.0, 5.0, 100.0, 12000.0, "1e", "e9", 0x1E9]
     path = write(tmp_path, "a: {b: &b {x: 1}, c: {d: &d {<<: *b, x: 2}}}\ne: {<<: *d, y: 3}\n")
@@ -260,7 +260,7 @@ focus: plain
 """
 
 
-def test_a_variant_like_another_changes_what_it_says_and_keeps_the_rest(tmp_path):
+def test_a_variant_like_another_inherits_all_other_keys(tmp_path):
     (tmp_path / "params.yaml").write_text(LIKE)
     variants = read_parameters(tmp_path / "params.yaml").variants
     wide = variants["wide"]

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from shell import environment
 
-from context_nmt.code_closure import PRESENTING, closure
+from context_nmt.code_closure import UNHASHED_MODULES, closure
 
 ROOT = Path(__file__).parents[1]
 WATCHING = Path(__file__).parent / "watching"  # on the import path, its sitecustomize.py notes what stages open
@@ -203,7 +203,7 @@ def noted_code(root, path):
     if path.parent == Path("src/code"):
         noted = json.loads((root / path).read_text())
         if path.name != "loaded_by_name.json":
-            return [*noted, "stages/_run.py", *(f"src/context_nmt/{name}" for name in PRESENTING)]
+            return [*noted, "stages/_run.py", *(f"src/context_nmt/{name}" for name in UNHASHED_MODULES)]
         modules = list(noted)
     elif path.is_relative_to("metrics/plans"):
         plans = sorted((root / path).rglob("*.json")) if (root / path).is_dir() else [root / path]

@@ -1,4 +1,4 @@
-"""A variant of params.yaml becomes plans: its recipe and what fills each layer, or an error that names the key."""
+"""A variant of params.yaml gives plans, with its recipe and the mechanism of each layer, or an error with the key."""
 
 import difflib
 import json
@@ -37,12 +37,12 @@ class Settings(Checked):
     def __post_init__(self):
         require(self.kernel_size >= 1, f"kernel_size is {self.kernel_size}; it must be at least 1")
 """
-FILLING = Filling(mechanism=PLAIN)
+PLAIN_ATTENTION = Filling(mechanism=PLAIN)
 
 
 @pytest.fixture(autouse=True)
 def _made_up_mechanism(tmp_path, monkeypatch):
-    """A file in the folder of mechanisms is all that a mechanism needs."""
+    """A mechanism needs only a file in the folder of mechanisms."""
     folder = tmp_path / "mechanisms"
     folder.mkdir()
     for name in {mechanisms.plain(slot) for slot in (*get_args(LayerSlot), "norm")}:
@@ -64,25 +64,28 @@ def entry(**settings):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("entries", "expected"),
     [
         (entry(kernel_size=3), (made_up(3), made_up(3))),
         (entry(kernel_size=[3, 5], gate=False), (made_up(3, gate=False), made_up(5, gate=False))),
-        (entry(layers=[2], kernel_size=3), (FILLING, made_up(3))),
-        (entry(layers=[1], kernel_size=[3]), (made_up(3), FILLING)),
+        (entry(layers=[2], kernel_size=3), (PLAIN_ATTENTION, made_up(3))),
+        (entry(layers=[1], kernel_size=[3]), (made_up(3), PLAIN_ATTENTION)),
         (entry(layers=[2, 1], kernel_size=[3, 5]), (made_up(5), made_up(3))),
-        # Several entries fill layers of their own.
-        ([{"mechanism": PLAIN, "layers": [1]}, entry(kernel_size=3, layers=[2])], (FILLING, made_up(3))),
-        ([entry(kernel_size=3, layers=[2]), {"mechanism": PLAIN, "layers": [1]}], (FILLING, made_up(3))),
-        ([entry(kernel_size=3, layers=[2])], (FILLING, made_up(3))),
+        # Each of several entries fills its own layers.
+        ([{"mechanism": PLAIN, "layers": [1]}, entry(kernel_size=3, layers=[2])], (PLAIN_ATTENTION, made_up(3))),
+        ([entry(kernel_size=3, layers=[2]), {"mechanism": PLAIN, "layers": [1]}], (PLAIN_ATTENTION, made_up(3))),
+        ([entry(kernel_size=3, layers=[2])], (PLAIN_ATTENTION, made_up(3))),
     ],
 )
-def test_layers_picks_some_and_a_list_gives_a_value_per_layer(given, expected):
-    """Slots that are left out are plain."""
-    slots = plan(experiment(slots={"encoder_self_attention": given}), "one").training.model.slots
-    plain = dict.fromkeys(("decoder_self_attention", "cross_attention"), (FILLING, FILLING))
-    plain |= dict.fromkeys(("encoder_feed_forward", "decoder_feed_forward"), (Filling(mechanism="feed_forward"),) * 2)
-    assert slots == plain | {"encoder_self_attention": expected, "norm": (Filling(mechanism="layer_norm"),)}
+def test_layers_picks_some_and_a_list_gives_a_value_per_layer(entries, expected):
+    """Slots that are not listed are plain."""
+    slots = plan(experiment(slots={"encoder_self_attention": entries}), "one").training.model.slots
+    assert slots.pop("encoder_self_attention") == expected
+    assert slots == {
+        **dict.fromkeys(("decoder_self_attention", "cross_attention"), (PLAIN_ATTENTION,) * 2),
+        **dict.fromkeys(("encoder_feed_forward", "decoder_feed_forward"), (Filling(mechanism="feed_forward"),) * 2),
+        "norm": (Filling(mechanism="layer_norm"),),
+    }
 
 
 def test_each_stack_has_its_own_number_of_layers():
@@ -90,7 +93,7 @@ def test_each_stack_has_its_own_number_of_layers():
     depth = {"encoder_layers": 1, "decoder_layers": 3}
     assert plan(experiment(slots=slots, model=depth), "one").training.model.slots == {
         "encoder_self_attention": (made_up(3),),
-        "decoder_self_attention": (FILLING,) * 3,
+        "decoder_self_attention": (PLAIN_ATTENTION,) * 3,
         "cross_attention": (made_up(1), made_up(2), made_up(3)),
         "encoder_feed_forward": (Filling(mechanism="feed_forward"),),
         "decoder_feed_forward": (Filling(mechanism="feed_forward"),) * 3,
@@ -101,8 +104,8 @@ def test_each_stack_has_its_own_number_of_layers():
 def test_two_vocabularies_do_not_share_a_table():
     separate = {"units": {"joint": False}}
     with pytest.raises(UserError, match=r"model\.tying is all, but units\.joint is false"):
-        plan(experiment(more=separate), "one")
-    untied = plan(experiment(more=separate, model={"tying": "decoder"}), "one")
+        plan(experiment(top_level=separate), "one")
+    untied = plan(experiment(top_level=separate, model={"tying": "decoder"}), "one")
     assert untied.training.model.model.tying == "decoder"
 
 
@@ -131,8 +134,8 @@ def plans(experiment):
     """All plans as text, each with its path; digests of code are left out."""
     write_plans(experiment)
     paths = sorted((experiment.metrics / "plans").rglob("*.json"))
-    found = {str(path.relative_to(experiment.metrics)): without_digests(read_json(path)) for path in paths}
-    return "".join(f"{path} {json.dumps(values, indent=1)}\n" for path, values in found.items())
+    plan_values = {str(path.relative_to(experiment.metrics)): without_digests(read_json(path)) for path in paths}
+    return "".join(f"{path} {json.dumps(values, indent=1)}\n" for path, values in plan_values.items())
 
 
 def without_digests(values):
@@ -141,7 +144,7 @@ def without_digests(values):
     return {key: sorted(value) if key == "code" else without_digests(value) for key, value in values.items()}
 
 
-MIXED = {  # its recipe is the experiment's, changed key by key
+MIXED = {  # a variant that changes keys of the experiment's recipe
     "model": {"width": 16, "norm": "post", "dropout": 0.25},
     "slots": {"encoder_self_attention": {"mechanism": "made_up", "kernel_size": 3, "layers": [1]}},
     "training": {"maximum_updates": 11, "validation_bleu": True, "patience": 3, "schedule": {"warmup": 7}},
@@ -152,11 +155,11 @@ MIXED = {  # its recipe is the experiment's, changed key by key
 
 def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
     written = write_experiment(tmp_path, MIXED, download=["miniature", "multi30k"])
-    known = tmp_path / "src/code/loaded_by_name.json"
+    code_file = tmp_path / "src/code/loaded_by_name.json"
     with pytest.raises(UserError, match=r"by_name\.json does not have context_nmt\.mechanisms\.made_up; run `dvc"):
         write_plans(written)
-    digests = read_json(known) | {"context_nmt.mechanisms.made_up": "0123"}
-    write_json(known, digests)
+    digests = read_json(code_file) | {"context_nmt.mechanisms.made_up": "0123"}
+    write_json(code_file, digests)
     assert_golden(plans(written), "plans.txt")
     for variant in written.settings.variants:
         code = read_json(written.plan(variant, "training"))["code"]
@@ -169,7 +172,7 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
 
 
 def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
-    """And a key that is not given is in none of them where plans were written before there was this key."""
+    """Keys that were added after plans existed are in no plan unless they are set."""
     before = plans(write_experiment(tmp_path / "before", {})).splitlines()
     side = {"truecase": False}
     settings = {
@@ -183,7 +186,7 @@ def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
     assert_golden("\n".join(changed), "plans-changed.txt")
 
 
-def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
+def test_a_wrong_variant_prevents_all_plans(tmp_path):
     written = write_experiment(tmp_path, {"decoding": {"beam": 0}})
     with pytest.raises(UserError, match=r"params\.yaml: variants\.one\.decoding\.beam"):
         write_plans(written)
@@ -191,7 +194,7 @@ def test_where_one_variant_is_wrong_no_plan_is_written(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"training": {"schedule": {}, "colour": 1}}', '{"training": 7}'])
-def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
+def test_a_file_that_is_not_a_plan_is_refused(tmp_path, text):
     path = tmp_path / "training.json"
     path.write_text(text)
     with pytest.raises(UserError, match="run the plan stage again"):

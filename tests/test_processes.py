@@ -1,4 +1,4 @@
-"""Several processes train as one does: each brings its share of an update's batches."""
+"""Several processes train like one: each computes its share of an update's batches."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ from context_nmt.files import UserError
 from context_nmt.models import devices
 from context_nmt.models.building import build
 from context_nmt.models.plans import TrainingPlan
-from context_nmt.progress import INTERVAL
+from context_nmt.progress import INTERVAL_VARIABLE
 from context_nmt.training.batches import Batch
 from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def train_by(experiments, *options):
-    """The results of the stage on each node, as `launch.train: torchrun OPTIONS` starts it in these folders."""
+    """Errors and exit status of the stage on each node, as `launch.train: torchrun OPTIONS` starts it there."""
     words = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "stages._run", "train", "plain", "1"]
     started = [
         subprocess.Popen(
@@ -44,13 +44,13 @@ def train_by(experiments, *options):
 
 
 def environment():
-    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL: "0"}
+    return {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", INTERVAL_VARIABLE: "0"}
 
 
-def train_on_two_nodes(one, two):
-    """With a process each, which meet on this machine."""
+def train_on_two_nodes(first, second):
+    """Train in two nodes with a process each, both on this machine."""
     endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}")
-    return train_by([one, two], "--nnodes", "2", "--nproc-per-node", "1", *endpoint)
+    return train_by([first, second], "--nnodes", "2", "--nproc-per-node", "1", *endpoint)
 
 
 def free_port():
@@ -99,10 +99,10 @@ def test_two_processes_train_as_one(tmp_path, kind):
     assert kind or written(nodes) == written(two)
     for name in ("epoch", "learning_rate", "train_loss", "train_nll", "valid_loss", "valid_nll"):
         assert column(two, name) == pytest.approx(column(one, name), rel=2e-5)
-    expected, found = (weights_after(experiment, 6) for experiment in (one, two))
+    expected, weights = (weights_after(experiment, 6) for experiment in (one, two))
     for name in expected:
         if not name.endswith("attention.key.bias"):  # its gradient is rounding, of which Adam makes steps
-            torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-3)  # Adam's steps are of 0.01
+            torch.testing.assert_close(weights[name], expected[name], rtol=0, atol=1e-3)  # Adam's steps are of 0.01
 
 
 def written(experiment):
@@ -135,8 +135,8 @@ import time
 from datetime import timedelta
 import torch
 from context_nmt.models import devices
-devices.REACH = timedelta(seconds=8)
-with devices.processes(torch.device("cpu")) as group:
+devices.CONNECTION_TIMEOUT = timedelta(seconds=8)
+with devices.join_processes(torch.device("cpu")) as group:
     time.sleep(10 * group.rank)
     group.sharing_gradients(torch.nn.Linear(1, 1))
     assert group.sum([1.0]) == group.sum_on_device(torch.ones(1)).tolist() == [2]
@@ -150,15 +150,15 @@ def test_processes_that_have_reached_each_other_wait_for_a_slow_one(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_process_that_cannot_reach_the_others_says_so_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(devices, "REACH", timedelta(seconds=1))
+def test_an_unreachable_process_is_a_one_line_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "CONNECTION_TIMEOUT", timedelta(seconds=1))
     for name, value in {"RANK": 0, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}.items():
         monkeypatch.setenv(name, str(value))
     with pytest.raises(UserError, match=r"^process 0 cannot reach all others of 2[^\n]*SOCKET_IFNAME[^\n]*$"):
         train_run(make_experiment(tmp_path), "plain", 1, device="cpu")
 
 
-def test_tasks_of_srun_that_do_not_know_of_each_other_are_refused(tmp_path, monkeypatch):
+def test_independent_tasks_of_srun_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
     experiment = make_experiment(tmp_path)
     with pytest.raises(UserError, match="let torchrun start the processes"):
@@ -170,7 +170,7 @@ def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     experiment = make_experiment(tmp_path, model={"dropout": 0.5})
     plan = TrainingPlan.read(experiment.plan("plain", "training"))
     model, seen = build(plan.model, source_vocabulary=20, target_vocabulary=20), []
-    model.decoder.register_forward_hook(lambda module, given, states: seen.append(states.states.detach().clone()))
+    model.decoder.register_forward_hook(lambda module, inputs, states: seen.append(states.states.detach().clone()))
     ids = torch.full((3, 5), 5)
     batch = Batch(ids, ids, ids, torch.arange(15))
     Updater(plan, model, seed=1).update(1, [batch, batch])

@@ -38,16 +38,16 @@ def plans(experiment):
 @cache
 def counts(experiment):
     """The parameters of every variant."""
-    size, found = FACTS[experiment]["vocabulary"], {}
+    size, numbers = FACTS[experiment]["vocabulary"], {}
     for variant, chosen in plans(experiment).items():
         with torch.device("meta"):
             model = build(chosen.training.model, source_vocabulary=size, target_vocabulary=size)
-        found[variant] = sum(parameter.numel() for parameter in model.parameters())
-    return found
+        numbers[variant] = sum(parameter.numel() for parameter in model.parameters())
+    return numbers
 
 
 def at(values, path):
-    """What is at a path of names; tuples as lists, as YAML has them."""
+    """The value at a dotted path; tuples become lists, as in YAML."""
     for name in path.split("."):
         values = values.get(name) if isinstance(values, dict) else getattr(values, name)
         values = values() if callable(values) else values
@@ -56,9 +56,9 @@ def at(values, path):
 
 @pytest.mark.parametrize("experiment", having("added"))
 def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
-    found = counts(experiment)
-    base = {variant: found["transformer_big" if variant.endswith("_big") else "transformer"] for variant in found}
-    assert {variant: count - base[variant] for variant, count in found.items()} == FACTS[experiment]["added"]
+    numbers = counts(experiment)
+    base = {variant: numbers["transformer_big" if variant.endswith("_big") else "transformer"] for variant in numbers}
+    assert {variant: count - base[variant] for variant, count in numbers.items()} == FACTS[experiment]["added"]
 
 
 @pytest.mark.parametrize("experiment", having("thousands"))
@@ -69,8 +69,10 @@ def test_all_parameters_together_round_to_what_is_published(experiment):
 
 @pytest.mark.parametrize("experiment", [name for name in DOCUMENTS if name in having("vocabulary")])
 def test_hierarchical_attention_adds_what_its_code_uses(experiment):
-    found = counts(experiment)
-    added = {variant: count - found["transformer"] for variant, count in found.items() if variant.startswith("han_")}
+    numbers = counts(experiment)
+    added = {
+        variant: count - numbers["transformer"] for variant, count in numbers.items() if variant.startswith("han_")
+    }
     assert added.pop("han_decoder_alignment") == 4_730_880 + 2 * 512  # with a norm for what it reads
     each = {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()}
     assert each == dict.fromkeys(added, 4_730_880)
@@ -85,17 +87,17 @@ def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
 
 
 @pytest.mark.parametrize("experiment", having("settings"))
-def test_corpora_units_and_teachers_are_those_of_the_paper(experiment):
+def test_corpora_units_and_teachers_match_the_paper(experiment):
     expected = FACTS[experiment]["settings"]
     assert {path: at(settings(experiment), path) for path in expected} == expected
 
 
 @pytest.mark.parametrize("experiment", having("systems"))
-def test_the_recipe_of_every_system_is_that_of_its_paper(experiment):
+def test_every_recipe_matches_its_paper(experiment):
     for pattern, expected in FACTS[experiment]["systems"].items():
-        found = [chosen for variant, chosen in plans(experiment).items() if fnmatch(variant, pattern)]
-        assert found
-        for chosen in found:
+        matches = [chosen for variant, chosen in plans(experiment).items() if fnmatch(variant, pattern)]
+        assert matches
+        for chosen in matches:
             training = asdict(chosen.training.training)
             training["tokens"] = training["batch_tokens"] * training["accumulation"]
             values = {"model": asdict(chosen.training.model.model), "training": training}
@@ -106,12 +108,12 @@ def test_the_recipe_of_every_system_is_that_of_its_paper(experiment):
 @pytest.mark.parametrize("experiment", [*DOCUMENTS, CROSS])
 def test_systems_are_marked_by_the_test_of_their_paper(experiment):
     variants = settings(experiment).variants
-    own = "sign" if experiment == CROSS else "sacrebleu"  # by Moses; of masked models
-    compared = {name for name, one in variants.items() if one.baseline and not name.startswith("transformer")}
-    assert {name for name, one in variants.items() if one.test == own} == compared
+    marking_test = "sign" if experiment == CROSS else "sacrebleu"  # by Moses; of masked models
+    compared = {name for name, chosen in variants.items() if chosen.baseline and not name.startswith("transformer")}
+    assert {name for name, chosen in variants.items() if chosen.test == marking_test} == compared
 
 
-def test_windows_and_layers_are_those_of_table_3():
+def test_windows_and_layers_match_table_3():
     for variant, (window, center, layers) in FACTS[CROSS]["windows"].items():
         filled = {
             (slot, number): filling.settings
@@ -127,15 +129,17 @@ def test_every_table_of_the_paper_can_show_marks(experiment):
     """The metric that is tested is that of a column, in each table with scores of the experiment's test sets."""
     read, shown = settings(experiment), []
     for table in read_papers()[FACTS[experiment]["paper"]].tables:
-        own = [column for column in table.columns if column.languages == read.corpus.direction]
-        metrics = {one.metric for one in own if one.test_set in read.corpus.tests and is_score(one.metric)}
+        columns = [column for column in table.columns if column.languages == read.corpus.direction]
+        metrics = {
+            column.metric for column in columns if column.test_set in read.corpus.tests and is_score(column.metric)
+        }
         assert not metrics or read.significance.metric in metrics
         shown += metrics
     assert shown
 
 
 def test_every_system_is_trained_as_its_baseline_is():
-    """But for the warm-up: nothing else than what fills its slots may make the difference."""
+    """A system differs from its baseline only in its slots and its warm-up."""
     for experiment in having("added"):
         read = settings(experiment)
         for variant, chosen in read.variants.items():
@@ -149,13 +153,13 @@ def test_every_system_is_trained_as_its_baseline_is():
             elif variant == "cmlm_raw":  # another text
                 assert plans(experiment)[variant] == plans(experiment)[chosen.baseline]
             else:
-                own, other = plans(experiment)[variant], plans(experiment)[chosen.baseline]
-                assert own.training.model.slots != other.training.model.slots
-                assert own.training.model.model == other.training.model.model
-                assert (own.averaging, own.decoding) == (other.averaging, other.decoding)
-                warmup = other.training.training.schedule.warmup
-                schedule = replace(own.training.training.schedule, warmup=warmup)
-                assert replace(own.training.training, schedule=schedule) == other.training.training
+                own_plan, baseline_plan = plans(experiment)[variant], plans(experiment)[chosen.baseline]
+                assert own_plan.training.model.slots != baseline_plan.training.model.slots
+                assert own_plan.training.model.model == baseline_plan.training.model.model
+                assert (own_plan.averaging, own_plan.decoding) == (baseline_plan.averaging, baseline_plan.decoding)
+                warmup = baseline_plan.training.training.schedule.warmup
+                schedule = replace(own_plan.training.training.schedule, warmup=warmup)
+                assert replace(own_plan.training.training, schedule=schedule) == baseline_plan.training.training
 
 
 @pytest.mark.parametrize("experiment", having("like"))

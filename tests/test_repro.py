@@ -14,12 +14,12 @@ from measured import write_flat
 from shell import environment, processes
 from terminal import Terminal
 
-from context_nmt.command_line import GO_ON
+from context_nmt.command_line import UNFINISHED_STATUS
 from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError, write_json
 from context_nmt.pipeline.dvc import modify_quickly
 from context_nmt.pipeline.jobs import Machine
-from context_nmt.progress import INTERVAL, read_line
+from context_nmt.progress import INTERVAL_VARIABLE, read_line
 from context_nmt.settings.launch import JobSettings, LaunchSettings
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ def finish(process):
 
 
 def test_in_a_log_a_stage_says_how_far_it_is(project, monkeypatch):
-    monkeypatch.setenv(INTERVAL, "0")
+    monkeypatch.setenv(INTERVAL_VARIABLE, "0")
     (project / "go").touch()
     status, lines = finish(start(project, COUNTING, "--jobs", "2"))
     assert status == 0, lines
@@ -118,7 +118,7 @@ def test_in_a_log_a_stage_says_how_far_it_is(project, monkeypatch):
 def test_on_a_terminal_lines_of_stages_are_above_their_progress(project):
     (project / "train").write_text(COUNTING)
     command = [sys.executable, "-m", "context_nmt", "repro", "--jobs", "2"]
-    shown = environment(project) | {INTERVAL: "0", "TERM": "xterm", "COLUMNS": "120"}
+    shown = environment(project) | {INTERVAL_VARIABLE: "0", "TERM": "xterm", "COLUMNS": "120"}
     terminal = Terminal(command, cwd=project, env=shown)
     terminal.wait_for("train@one", "train@two", "50% 2/4 things", "1/4")
     (project / "go").touch()
@@ -222,7 +222,7 @@ wait
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     ("train", "number", "expected"),
-    [(ENDLESS, signal.SIGINT, 130), (SAVING, signal.SIGTERM, GO_ON)],
+    [(ENDLESS, signal.SIGINT, 130), (SAVING, signal.SIGTERM, UNFINISHED_STATUS)],
     ids=["Ctrl-C", "SIGTERM lets stages save their state"],
 )
 def test_a_signal_stops_all(project, train, number, expected):

@@ -1,4 +1,4 @@
-"""A teacher chooses among a masked model's candidates: which it takes, what is written, what is refused."""
+"""A teacher chooses among a masked model's candidates: its choices, the written files, and refusals."""
 
 import shutil
 
@@ -26,7 +26,8 @@ from context_nmt.report.pages import results_page
 from context_nmt.report.tables import DASH
 from context_nmt.results.reading import read_results
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.layout import rescored_name
+from context_nmt.settings.layout import RESCORED
+from context_nmt.settings.run_layout import run_name
 from context_nmt.training.trainer import train_run
 
 pytestmark = pytest.mark.slow
@@ -53,28 +54,28 @@ def settings(**changes):
     return DecodingSettings(**({"iterations": 3, "length_beam": 5} | changes))
 
 
-def test_the_choice_is_that_of_a_slow_loop(model, teacher):
-    """By the mean: the sum, and the model itself, would choose others."""
+def test_the_choice_equals_a_slow_loop(model, teacher):
+    """The choice is by the mean; the sum, or the model itself, would choose other candidates."""
     sentences = made_up_sentences(40)
-    found, shared = (
+    choices, shared = (
         rescore_ids(model, teacher, sentences, settings(batch_tokens=64), processes=Processes(workers=workers))
         for workers in (1, 2)
     )
-    assert found == shared
-    by_sum, own = [], []
-    for sentence, one in zip(sentences, found, strict=True):
+    assert choices == shared
+    by_sum, by_model = [], []
+    for sentence, choice in zip(sentences, choices, strict=True):
         (candidates,) = translate_ids(model, [sentence], settings(n_best=5))
         tokens = [candidate.tokens for candidate in candidates]
-        sums = score_pairs(teacher, [sentence] * 5, [np.array(one, dtype=int) for one in tokens])
-        means = [total / (len(one) + 1) for total, one in zip(sums, tokens, strict=True)]
+        sums = score_pairs(teacher, [sentence] * 5, [np.array(units, dtype=int) for units in tokens])
+        means = [total / (len(units) + 1) for total, units in zip(sums, tokens, strict=True)]
         best = int(np.argmax(np.round(means, 9)))
-        assert one.tokens == tokens[best]
-        assert (one.log_probability, one.score) == pytest.approx((sums[best], means[best]), abs=1e-9)
+        assert choice.tokens == tokens[best]
+        assert (choice.log_probability, choice.score) == pytest.approx((sums[best], means[best]), abs=1e-9)
         by_sum.append(tokens[int(np.argmax(sums))])
-        own.append(tokens[0])
-    chosen = [one.tokens for one in found]
+        by_model.append(tokens[0])
+    chosen = [choice.tokens for choice in choices]
     assert chosen != by_sum
-    assert chosen != own
+    assert chosen != by_model
 
 
 def test_models_of_the_wrong_kind_are_refused(model, teacher):
@@ -86,16 +87,16 @@ def test_models_of_the_wrong_kind_are_refused(model, teacher):
 
 
 def test_as_many_are_given_as_the_search_has(model, teacher):
-    for one, most in ((model, 3), (teacher, 2)):
-        found = translate_ids(one, made_up_sentences(3), settings(beam=2, n_best=most))
-        assert [len(hypotheses) for hypotheses in found] == [most] * 3
+    for translator, count in ((model, 3), (teacher, 2)):
+        results = translate_ids(translator, made_up_sentences(3), settings(beam=2, n_best=count))
+        assert [len(hypotheses) for hypotheses in results] == [count] * 3
     with pytest.raises(UserError, match=r"decoding\.n_best is 3; .* decoding\.beam 2"):
         translate_ids(teacher, made_up_sentences(3), settings(beam=2, n_best=3))
 
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """A student and its teacher, hardly trained, on digits to be reversed."""
+    """A student and its teacher, hardly trained to reverse digits."""
     masked = {"kind": "masked", "positions": "learned", "maximum_positions": 32}
     experiment = make_experiment(
         tmp_path_factory.mktemp("rescoring"),
@@ -115,12 +116,12 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def test_a_run_s_choices_lie_where_those_of_runs_do(experiment, tmp_path):
-    """With the scores that any run with these translations gets."""
-    name = rescored_name("student-1")
-    own, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
-    assert digests(own).keys() == digests(chosen).keys() == {"valid.txt"}
-    lines = [read_hypotheses(path, "valid") for path in (own, chosen)]
+def test_rescored_translations_have_the_paths_of_a_run(experiment, tmp_path):
+    """Their scores are those of any run with these translations."""
+    name = run_name("student" + RESCORED, 1)
+    usual, chosen = experiment.hypotheses("student-1"), experiment.hypotheses(name)
+    assert digests(usual).keys() == digests(chosen).keys() == {"valid.txt"}
+    lines = [read_hypotheses(path, "valid") for path in (usual, chosen)]
     assert len(lines[0]) == len(lines[1]) == 40
     assert lines[0] != lines[1]
     again = EvaluationFolder(tmp_path / "again")
@@ -146,22 +147,22 @@ def test_a_teacher_with_other_units_is_refused(experiment, tmp_path):
 
 
 def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
-    given = made_up_experiment.PARAMETERS
-    variants = given["variants"] | {"gauss": given["variants"]["gauss"] | {"model": {"kind": "masked"}}}
-    train = given["train"] | {"teachers": ["transformer"]}
+    parameters = made_up_experiment.PARAMETERS
+    variants = parameters["variants"] | {"gauss": parameters["variants"]["gauss"] | {"model": {"kind": "masked"}}}
+    train = parameters["train"] | {"teachers": ["transformer"]}
     experiment = made_up_experiment.make_experiment(tmp_path, variants=variants, train=train, rescored=["gauss"])
     made_up_experiment.evaluate_all(experiment)
     for seed in (1, 2):
-        name = rescored_name(f"gauss-{seed}")
+        name = run_name("gauss" + RESCORED, seed)
         made_up_experiment.write_output(experiment, name, made_up_experiment.REFERENCE)
         write_rows(experiment.scores(name), name, score_rows(EvaluationFolder(tmp_path), name))
     results = read_results(experiment)
     label = "Gauss | half, chosen by the teacher"
-    (found,) = tables(results_page(results), "both (mean of dev, test)")
-    own = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
-    assert found[label]["sacrebleu"] == f"100.00 ± 0.00 (+{100 - np.mean(own):.2f})"
-    assert [*found].index(label) == [*found].index("Gauss | half") + 1
+    (table,) = tables(results_page(results), "both (mean of dev, test)")
+    scores = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
+    assert table[label]["sacrebleu"] == f"100.00 ± 0.00 (+{100 - np.mean(scores):.2f})"
+    assert [*table].index(label) == [*table].index("Gauss | half") + 1
     assert "Transformer (seed 1) chooses" in " ".join(render("results.md.j2", page=results_page(results)).split())
-    experiment.scores(rescored_name("gauss-2")).unlink()
-    (found,) = tables(results_page(read_results(experiment)), "both (mean of dev, test)")
-    assert set(found[label].values()) == {DASH}
+    experiment.scores(run_name("gauss" + RESCORED, 2)).unlink()
+    (table,) = tables(results_page(read_results(experiment)), "both (mean of dev, test)")
+    assert set(table[label].values()) == {DASH}

@@ -1,4 +1,4 @@
-"""A training that is killed goes on, and ends as if nothing had happened."""
+"""A training that is killed resumes, and ends as if nothing had happened."""
 
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models import devices
 from context_nmt.models.averaging import average_run
-from context_nmt.progress import INTERVAL
+from context_nmt.progress import INTERVAL_VARIABLE
 from context_nmt.settings.parameters import Experiment
 from context_nmt.training import trainer
 from context_nmt.training.trainer import train_run
@@ -29,7 +29,7 @@ from context_nmt.training.trainer import train_run
 ROOT = Path(__file__).parents[1]
 
 SETTINGS = {"maximum_updates": 120, "validate_every": 4, "keep_last": 3, "keep_best": 1}
-WIDE = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes its time
+WIDE_MODEL = {"width": 128, "feed_forward_width": 1024}  # so that writing a state takes time
 
 
 def digests(experiment):
@@ -38,18 +38,22 @@ def digests(experiment):
 
 
 def train_in(folder):
-    """What a process that is going to be killed does."""
+    """Train in a process that will be killed."""
     torch.set_num_threads(1)
     train_run(Experiment(folder), "plain", 1, device="cpu")
 
 
 def written(scratch):
     """The names of a training's complete files with their times, and of those that are being written."""
-    found = []
+    complete, partial = set(), []
     for path in scratch.glob("*/*"):
         with contextlib.suppress(FileNotFoundError):  # renamed or removed since it was listed
-            found.append((path.name, path.stat().st_mtime_ns))
-    return {one for one in found if not one[0].startswith(".")}, [name for name, _ in found if name.startswith(".")]
+            time_ns = path.stat().st_mtime_ns
+            if path.name.startswith("."):
+                partial.append(path.name)
+            else:
+                complete.add((path.name, time_ns))
+    return complete, partial
 
 
 def wait_until(condition, process):
@@ -61,8 +65,8 @@ def wait_until(condition, process):
 def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     """Kill -9 at random moments, and five times while a checkpoint or a state is being written."""
     torch.set_num_threads(1)
-    undisturbed = digests(train(tmp_path / "undisturbed", model=WIDE, training=SETTINGS))
-    experiment = make_experiment(tmp_path / "killed", model=WIDE, training=SETTINGS)
+    undisturbed = digests(train(tmp_path / "undisturbed", model=WIDE_MODEL, training=SETTINGS))
+    experiment = make_experiment(tmp_path / "killed", model=WIDE_MODEL, training=SETTINGS)
     scratch = experiment.scratch(RUN)
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # pytest shows it when the test fails
@@ -76,7 +80,7 @@ def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
         process = processes.Process(target=train_in, args=(experiment.folder,))
         before = written(scratch)[0]
         process.start()
-        wait_until(lambda before=before: written(scratch)[0] != before, process)  # it gets on
+        wait_until(lambda before=before: written(scratch)[0] != before, process)  # until it makes progress
         if kill % 4 == 3:
             wait_until(lambda: written(scratch)[1], process)
         else:
@@ -103,7 +107,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_comes_after_a_kill_is_not_trained_twice(kind, tmp_path, monkeypatch):
-    """The state is also saved between validations, and a finished training that DVC did not record is not repeated."""
+    """The state is also saved between validations. A finished training that DVC did not record is not repeated."""
     training = {"maximum_updates": 6, "validate_every": 6, "maximum_sentence_length": 14, "accumulation": 2}
     whole = digests(train(tmp_path / "whole", training=training, **KINDS[kind]))
     experiment = make_experiment(tmp_path / "stopped", training=training, **KINDS[kind])
@@ -119,14 +123,14 @@ def test_what_comes_after_a_kill_is_not_trained_twice(kind, tmp_path, monkeypatc
     assert digests(experiment) == whole
 
 
-def test_a_training_goes_on_when_nobody_reads_what_it_says(tmp_path):
+def test_a_training_continues_when_nobody_reads_its_output(tmp_path):
     experiment = make_experiment(tmp_path)
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
         [sys.executable, "-m", "stages._run", "train", "plain", "1", "--device", "cpu"],
         cwd=experiment.folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", INTERVAL: "0"},
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", INTERVAL_VARIABLE: "0"},
         stderr=writer,
         check=False,
     )
@@ -147,14 +151,14 @@ def press_ctrl_c():
 
 
 def counted_updates(monkeypatch, stop_at=None, stop=press_ctrl_c):
-    """The numbers of the updates as they are made; the first time that `stop_at` comes, `stop` is called."""
-    numbers, pressed = [], []
+    """A list of the updates that are made; at the first update `stop_at`, `stop` is called."""
+    numbers, stops = [], []
     update = trainer.Updater.update
 
     def watched(self, number, batches):
         numbers.append(number)
-        if number == stop_at and not pressed:
-            pressed.append(number)
+        if number == stop_at and not stops:
+            stops.append(number)
             stop()
         return update(self, number, batches)
 
@@ -188,7 +192,7 @@ def test_tensorboard_shows_each_point_of_a_resumed_training_once(tmp_path, monke
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     experiment = make_experiment(tmp_path, training={"validate_every": 1})
     counted_updates(monkeypatch, stop_at=5)
-    monkeypatch.setattr(trainer.Trainer, "_save_state", lambda self: self.progress.update < 4 and save_state(self))
+    monkeypatch.setattr(trainer.Trainer, "_save_state", lambda self: self.state.update < 4 and save_state(self))
     with pytest.raises(KeyboardInterrupt):
         train_run(experiment, "plain", 1, device="cpu", tensorboard=True)
     train_run(experiment, "plain", 1, device="cpu", tensorboard=True)
@@ -199,7 +203,7 @@ def test_tensorboard_shows_each_point_of_a_resumed_training_once(tmp_path, monke
         assert [point.value for point in points] == pytest.approx(column(experiment, name))
 
 
-def test_tensorboard_that_is_not_installed_is_said_before_the_first_update(tmp_path, monkeypatch):
+def test_missing_tensorboard_is_an_error_before_the_first_update(tmp_path, monkeypatch):
     updates = counted_updates(monkeypatch)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
@@ -209,7 +213,7 @@ def test_tensorboard_that_is_not_installed_is_said_before_the_first_update(tmp_p
 
 
 def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monkeypatch):
-    """A stopped training is resumed by itself alone."""
+    """A stopped training is resumed only by the same training."""
     experiment, updates = stopped(tmp_path, monkeypatch)
     plan, tokens = experiment.plan("plain", "training"), experiment.binarized / "training/train.xx.tokens.npy"
     content, ids = plan.read_bytes(), np.load(tokens)
@@ -228,8 +232,8 @@ def test_another_plan_text_seed_or_code_starts_from_the_beginning(tmp_path, monk
     assert updates[24:] == [5, 6]
 
 
-def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
-    """BLEU falls after the second validation; the third is made after the interruption."""
+def test_early_stopping_resumes_with_earlier_validations(tmp_path, monkeypatch):
+    """BLEU falls after the second validation; the third is after the interruption."""
     settings = {"maximum_updates": 40, "validate_every": 2, "patience": 2, "select_by": "bleu", "validation_bleu": True}
     experiment = make_experiment(tmp_path, training=settings)
     updates = counted_updates(monkeypatch, stop_at=5)
@@ -241,7 +245,7 @@ def test_early_stopping_goes_on_with_what_it_knew(tmp_path, monkeypatch):
     assert column(experiment, "valid_bleu") == [20, 30, 25, 24]
 
 
-def test_another_processor_goes_on_in_the_precision_of_the_first(tmp_path, monkeypatch):
+def test_another_processor_keeps_the_precision_of_the_first(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "has_fast_bf16", lambda _: True)
     experiment, _ = stopped(tmp_path, monkeypatch, training={"precision": "auto"})
     monkeypatch.setattr(devices, "has_fast_bf16", lambda _: False)
@@ -250,7 +254,7 @@ def test_another_processor_goes_on_in_the_precision_of_the_first(tmp_path, monke
 
 
 def test_a_run_is_not_trained_twice_at_once(tmp_path):
-    """And what it resumes from goes when the checkpoints are averaged."""
+    """The state that it resumes from is removed when the checkpoints are averaged."""
     experiment = make_experiment(tmp_path)
     with locked(experiment.training_lock(RUN)), pytest.raises(UserError, match=r"in use by process \d+"):
         run(experiment)
@@ -265,5 +269,5 @@ def test_a_state_that_was_cut_short_is_named(tmp_path, monkeypatch):
     experiment, _ = stopped(tmp_path, monkeypatch)
     (state,) = experiment.scratch(RUN).glob("*/state.safetensors")
     state.write_bytes(state.read_bytes()[:-7])
-    with pytest.raises(UserError, match=r"state\.safetensors: not a checkpoint of this program, or cut short"):
+    with pytest.raises(UserError, match=r"state\.safetensors: not a checkpoint of this program, or truncated"):
         run(experiment)

@@ -1,4 +1,4 @@
-"""Beam search against a plain one over random distributions that depend on the whole prefix."""
+"""Beam search equals a plain implementation, on random distributions that depend on the whole prefix."""
 
 import functools
 import itertools
@@ -31,7 +31,7 @@ class Tables:
 
     def start(self, sentences: list[int]) -> dict[str, object]:
         rows = torch.tensor(sentences)
-        # The prefix and the sentence travel in the state alone, at different depths of the trees.
+        # The prefix and the sentence are kept only in the state, at different depths of the trees.
         hypotheses = {"step": 0, "nothing": None, "nested": [(rows,), {"prefix": torch.zeros(len(rows), 0).long()}]}
         return {"sentences": [{"rows": rows}], "hypotheses": hypotheses}
 
@@ -49,10 +49,10 @@ class Tables:
 
 
 def run(step: Step, state: State, maximum_lengths: list[int], **options) -> list[list[Hypothesis]]:
-    given = {"beam": 4, "length_penalty": "gnmt", "weight": 0.6, "n_best": 1} | options
+    defaults = {"beam": 4, "length_penalty": "gnmt", "weight": 0.6, "n_best": 1}
     longest = torch.tensor(maximum_lengths, dtype=torch.long)
     special = {"begin": BEGIN, "end": END, "forbidden": (PADDING, BEGIN)}
-    return beam_search(step, state, batch=len(longest), maximum_lengths=longest, **special, **given)
+    return beam_search(step, state, batch=len(longest), maximum_lengths=longest, **special, **(defaults | options))
 
 
 def search(tables: Tables, sentences: list[int], maximum_lengths: list[int], **options) -> list[list[Hypothesis]]:
@@ -60,16 +60,21 @@ def search(tables: Tables, sentences: list[int], maximum_lengths: list[int], **o
 
 
 def divided(log_probability: float, length: int, kind: str, weight: float) -> float:
-    by = {"gnmt": ((5 + length) / 6) ** weight, "fairseq": length**weight, "none": 1.0}
-    return log_probability / by[kind]
+    divisors = {"gnmt": ((5 + length) / 6) ** weight, "fairseq": length**weight, "none": 1.0}
+    return log_probability / divisors[kind]
 
 
-def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
-    """Assert equal hypotheses, and equal scores up to rounding."""
-    assert [[one.tokens for one in of] for of in found] == [[one.tokens for one in of] for of in expected]
+def assert_same(results: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    """Assert that hypotheses are equal, and their scores up to rounding."""
+    assert [[hypothesis.tokens for hypothesis in n_best] for n_best in results] == [
+        [hypothesis.tokens for hypothesis in n_best] for n_best in expected
+    ]
     for name in ("score", "log_probability"):
-        values = [[getattr(one, name) for one in itertools.chain(*of)] for of in (found, expected)]
-        assert values[0] == pytest.approx(values[1], abs=1e-10)
+        values, expected_values = (
+            [getattr(hypothesis, name) for hypothesis in itertools.chain(*hypotheses)]
+            for hypotheses in (results, expected)
+        )
+        assert values == pytest.approx(expected_values, abs=1e-10)
 
 
 def rows_of_steps(tables: Tables, sentences: list[int], maximum_lengths: list[int], **options) -> list[int]:
@@ -93,7 +98,7 @@ def test_finished_sentences_leave_the_batch() -> None:
 
 
 def plain_beam_search(tables, sentence, longest, *, beam, length_penalty, weight, stop, n_best):
-    """One sentence, one prefix at a time, without tensors."""
+    """Search for one sentence, one prefix at a time, without tensors."""
     live, ended = [(0.0, ())], []
     while live:
         length = len(live[0][1]) + 1
@@ -104,7 +109,7 @@ def plain_beam_search(tables, sentence, longest, *, beam, length_penalty, weight
             break
         continued = []
         for total, prefix in live:
-            code = functools.reduce(lambda found, token: found * VOCABULARY + token, prefix, 0)
+            code = functools.reduce(lambda code, token: code * VOCABULARY + token, prefix, 0)
             log_probabilities = tables.logits[sentence, code].log_softmax(-1).tolist()
             allowed = (END, *WORDS) if length <= longest else (END,)
             continued += [(total + log_probabilities[token], (*prefix, token)) for token in allowed]
@@ -120,14 +125,15 @@ def plain_beam_search(tables, sentence, longest, *, beam, length_penalty, weight
 def test_it_finds_what_a_plain_beam_search_finds(
     beam: int, n_best: int, stop: str, kind: LengthPenalty, weight: float
 ) -> None:
-    """Whatever shares the batch: some sentences leave it early, some late."""
+    """Some sentences leave the batch early, some late."""
     lengths = [5, 3, 5, 0, 4, 5, 1, 5] if beam < 400 else [3, 0, 2, 1]  # then every hypothesis has a slot
     tables = Tables.random(len(lengths), max(lengths), seed=beam, sharpness=1.0)
     tables.logits[::2, :, END] -= 2.0
     tables.logits[:, :, [PADDING, BEGIN]] += 1.0  # the model likes what is forbidden
     options = {"beam": beam, "length_penalty": kind, "weight": weight, "stop": stop, "n_best": n_best}
-    found = search(tables, list(range(len(lengths))), lengths, **options)
-    same(found, [plain_beam_search(tables, number, longest, **options) for number, longest in enumerate(lengths)])
+    results = search(tables, list(range(len(lengths))), lengths, **options)
+    expected = [plain_beam_search(tables, number, longest, **options) for number, longest in enumerate(lengths)]
+    assert_same(results, expected)
 
 
 @pytest.mark.parametrize("vocabulary", [700, 704])
@@ -141,12 +147,12 @@ def test_the_best_units_of_a_large_vocabulary_are_found_anywhere(vocabulary: int
     last = torch.full((vocabulary,), -50.0, dtype=torch.float64).index_fill(0, torch.tensor(END), 50.0)
 
     def step(tokens: Tensor, state: dict) -> tuple[Tensor, dict]:
-        given = logits if state["hypotheses"] == 0 else last.expand(len(tokens), -1)
-        return given, {**state, "hypotheses": state["hypotheses"] + 1}
+        step_logits = logits if state["hypotheses"] == 0 else last.expand(len(tokens), -1)
+        return step_logits, {**state, "hypotheses": state["hypotheses"] + 1}
 
     state = {"sentences": None, "hypotheses": 0}
-    found = run(step, state, [1] * len(peaks), beam=beam, length_penalty="none", n_best=beam)
-    assert [[one.tokens for one in hypotheses] for hypotheses in found] == [
+    results = run(step, state, [1] * len(peaks), beam=beam, length_penalty="none", n_best=beam)
+    assert [[hypothesis.tokens for hypothesis in n_best] for n_best in results] == [
         [(unit,) for unit in peak[:beam]] for peak in peaks
     ]
 

@@ -14,7 +14,7 @@ from test_pipeline import PARAMETERS as TOY_PARAMETERS
 from test_pipeline import start_project
 from test_repro import PARAMETERS
 
-from context_nmt.progress import INTERVAL
+from context_nmt.progress import INTERVAL_VARIABLE
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
@@ -66,7 +66,7 @@ class Commands:
 
     def __init__(self, folder, slurm, home):
         self.folder, self.slurm = folder, slurm
-        self.environment = environment(home, slurm.environment, MARK=str(folder)) | {INTERVAL: "1"}
+        self.environment = environment(home, slurm.environment, MARK=str(folder)) | {INTERVAL_VARIABLE: "1"}
 
     def start(self, *words):
         return subprocess.Popen(

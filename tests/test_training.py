@@ -1,4 +1,4 @@
-"""Training through its public surface: it learns, repeats itself to the byte, and keeps the checkpoints it should."""
+"""Training through its public interface: it learns, gives the same bytes again, and keeps the right checkpoints."""
 
 import math
 from itertools import islice
@@ -31,7 +31,7 @@ def content(experiment, run=RUN):
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A run that had the time to learn to reverse strings of up to 4 digits."""
+    """A run that has learned to reverse strings of up to 4 digits."""
     training = REVERSING["training"] | {"validation_bleu": True}
     return train(tmp_path_factory.mktemp("learned"), **REVERSING | {"training": training})
 
@@ -41,9 +41,9 @@ def test_it_learns_to_reverse_digits(learned):
     average_run(learned, "plain", 1)
     model = checkpoints.load_run(learned.model(RUN), torch.device("cpu"))
     source, target = BinarizedCorpus(learned.binarized).parallel("valid")
-    found = translate_ids(model, source, DecodingSettings(beam=1))
-    right = [best[0].tokens == tuple(target[number]) for number, best in enumerate(found)]
-    assert sum(right) / len(right) >= 0.85  # five seeds, with AVX2 and without: at least 0.95
+    translations = translate_ids(model, source, DecodingSettings(beam=1))
+    are_right = [n_best[0].tokens == tuple(target[number]) for number, n_best in enumerate(translations)]
+    assert sum(are_right) / len(are_right) >= 0.85  # five seeds, with AVX2 and without: at least 0.95
 
 
 @pytest.mark.slow
@@ -63,8 +63,8 @@ def test_the_curve_shows_how_it_learns(learned):
     assert metadata["validation"]["valid_bleu"] == pytest.approx(last["valid_bleu"], rel=1e-6)
 
 
-def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
-    """Units are joined to words, and the best hypotheses of greedy search stand in the order of the references."""
+def test_validation_bleu_counts_words(tmp_path, monkeypatch):
+    """Units are joined into words, and the hypotheses of greedy search are in the order of the references."""
     target = [np.array(sentence) for sentence in ([4, 5, 6, 7, 8, 9], [6, 5, 4, 5, 7])]
     corpus = SimpleNamespace(
         documents=lambda split: None,
@@ -79,11 +79,11 @@ def test_validation_bleu_is_that_of_words(tmp_path, monkeypatch):
         return [[SimpleNamespace(tokens=tokens), SimpleNamespace(tokens=(6,))] for tokens in outputs]
 
     monkeypatch.setattr(validation, "translate_ids", translated)
-    found = validation.validation_bleu(torch.nn.Linear(1, 1), corpus)
-    assert found == pytest.approx(100 * (8 / 9 * 6 / 7 * 4 / 5 * 2 / 3) ** 0.25)
+    bleu = validation.validation_bleu(torch.nn.Linear(1, 1), corpus)
+    assert bleu == pytest.approx(100 * (8 / 9 * 6 / 7 * 4 / 5 * 2 / 3) ** 0.25)
 
 
-def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
+def test_the_validation_loss_is_the_loss_of_the_saved_model(tmp_path):
     """Dropout is off, every pair counts once, and the mean is over target units."""
     experiment = train(tmp_path, training={"maximum_updates": 1}, model={"dropout": 0.5})
     average_run(experiment, "plain", 1)
@@ -98,41 +98,41 @@ def test_the_first_loss_of_validation_is_that_of_the_saved_model(tmp_path):
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
-    torch.manual_seed(77)  # what ran before does not matter
-    one = content(train(tmp_path / "one"))
+    torch.manual_seed(77)  # earlier random draws do not matter
+    expected = content(train(tmp_path / "one"))
     torch.manual_seed(78)
     np.random.seed(78)
-    assert content(train(tmp_path / "two")) == one
+    assert content(train(tmp_path / "two")) == expected
     other = content(train(tmp_path / "three", seed=2), "plain-2")
-    assert other.keys() == one.keys()
-    assert all(other[name] != one[name] for name in one if name != "summary.json")
+    assert other.keys() == expected.keys()
+    assert all(other[name] != expected[name] for name in expected if name != "summary.json")
 
 
-def test_what_is_validated_in_between_changes_no_weight(tmp_path):
+def test_validations_do_not_change_weights(tmp_path):
     often = train(tmp_path / "often", training={"validate_every": 1})
     once = train(tmp_path / "once", training={"validate_every": 6})
     weights = [weights_after(experiment, 6) for experiment in (often, once)]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
-def test_two_halves_are_worth_one_whole(tmp_path, monkeypatch):
-    """A batch cut in two halves, of unequal numbers of units, gives the same update."""
+def test_two_accumulated_batches_equal_one(tmp_path, monkeypatch):
+    """A batch that is split into two parts with unequal numbers of units gives the same update."""
     settings = {"maximum_updates": 3, "validate_every": 1, "keep_last": 3, "batch_tokens": 100_000}
-    plain = {"dropout": 0.0}
-    whole = train(tmp_path / "whole", pairs=90, model=plain, training=settings)
+    model = {"dropout": 0.0}
+    whole = train(tmp_path / "whole", pairs=90, model=model, training=settings)
 
     def halves(self, *, tokens, random=None):
         order = self.kept if random is None else random.permutation(self.kept)
         return [order[: len(order) // 3], order[len(order) // 3 :]]
 
     monkeypatch.setattr(Pairs, "batches", halves)
-    parts = train(tmp_path / "parts", pairs=90, model=plain, training=settings | {"accumulation": 2})
+    parts = train(tmp_path / "parts", pairs=90, model=model, training=settings | {"accumulation": 2})
     for name in ("train_loss", "train_nll", "valid_loss"):
         assert column(parts, name) == pytest.approx(column(whole, name), rel=1e-5)
     assert column(parts, "epoch") == column(whole, "epoch") == [1, 2, 3]
-    one, two = (weights_after(experiment, 3) for experiment in (whole, parts))
-    for name in one:
-        torch.testing.assert_close(one[name], two[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
+    weights, expected = (weights_after(experiment, 3) for experiment in (parts, whole))
+    for name in expected:
+        torch.testing.assert_close(weights[name], expected[name], rtol=0, atol=2e-4)  # the rate is 7.5e-3 by now
 
 
 @pytest.mark.parametrize("slots", [{}, {"encoder_output": {"mechanism": "hierarchical_attention", "sentences": 1}}])
@@ -159,13 +159,13 @@ def test_epochs_end_a_training_and_its_validations(tmp_path, slots, maximum_upda
 
 
 def test_sentences_that_are_too_long_are_left_out_and_counted(tmp_path):
-    """And the last update is validated even if it is not its turn."""
+    """The last update is validated even if it is not a multiple of validate_every."""
     settings = {"maximum_sentence_length": 4, "maximum_updates": 5, "validate_every": 2, "keep_last": 9}
     experiment = train(tmp_path, longest=6, training=settings)
     assert column(experiment, "update") == [2, 4, 5]
-    lengths, found = BinarizedCorpus(experiment.binarized).side("train", "xx").lengths, summary(experiment)
-    assert (found["updates"], found["training_pairs"]) == (5, int((lengths <= 4).sum()))
-    assert found["left_out_as_too_long"] == int((lengths > 4).sum()) > 0
+    lengths, totals = BinarizedCorpus(experiment.binarized).side("train", "xx").lengths, summary(experiment)
+    assert (totals["updates"], totals["training_pairs"]) == (5, int((lengths <= 4).sum()))
+    assert totals["left_out_as_too_long"] == int((lengths > 4).sum()) > 0
 
 
 def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
@@ -178,21 +178,21 @@ def test_bf16_trains_weights_in_fp32_nearly_as_fp32_does(tmp_path):
 
 
 @pytest.mark.parametrize(("fast", "precision"), [(True, "bf16"), (False, "fp32")])
-def test_auto_takes_the_precision_that_is_fast_and_the_curve_says_which(fast, precision, tmp_path, monkeypatch):
+def test_auto_chooses_the_fast_precision_and_the_curve_records_it(fast, precision, tmp_path, monkeypatch):
     for module in (devices, trainer):
         monkeypatch.setattr(module, "has_fast_bf16", lambda _: fast)
-    automatic, asked_for = (train(tmp_path / asked, training={"precision": asked}) for asked in ("auto", precision))
-    assert content(automatic) == content(asked_for)
+    automatic, explicit = (train(tmp_path / value, training={"precision": value}) for value in ("auto", precision))
+    assert content(automatic) == content(explicit)
     assert column(automatic, "precision") == [precision] * 3
     assert all(column(automatic, "processor"))
 
 
-def test_processors_of_one_name_and_other_instructions_are_told_apart(monkeypatch):
+def test_the_processor_includes_its_instructions(monkeypatch):
     names = set()
     for bf16 in ([], ["avx512_bf16"], ["avx512_bf16", "amx_bf16"]):
         capabilities = {"cpu_name": "Intel Xeon"} | dict.fromkeys(bf16, True)
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda capabilities=capabilities: capabilities)
-        names.add(devices.processor_of(torch.device("cpu")))
+        names.add(devices.processor_name(torch.device("cpu")))
     assert len(names) == 3
 
 
@@ -221,7 +221,7 @@ def test_clipping_bounds_the_gradient(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("device", ["gpu", "cpu:x", "mps", "cuda:7"])
 def test_a_device_that_is_not_there_is_a_one_line_error(tmp_path, device, monkeypatch):
-    """Each process of torchrun takes the GPU of its number."""
+    """Each process of torchrun uses the GPU of its local rank."""
     monkeypatch.setenv("LOCAL_RANK", "7")
     with pytest.raises(UserError, match=rf"^--device {device}: not available here \([^\n]*\)$"):
         train_run(make_experiment(tmp_path, pairs=20), "plain", 1, device=device.removesuffix(":7"))

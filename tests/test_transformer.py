@@ -1,4 +1,4 @@
-"""The plain Transformer is the one that PyTorch builds, whole or step by step."""
+"""The plain Transformer equals PyTorch's, for whole sentences and step by step."""
 
 import math
 import warnings
@@ -41,7 +41,7 @@ NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
 
 
 def torch_transformer(norm, activation):
-    """Kept in training mode: in evaluation mode PyTorch takes another path, which writes zeros at the padding."""
+    """PyTorch's Transformer in training mode; in evaluation mode it takes a path that writes zeros at padding."""
     sizes = (WIDTH, HEADS, LAYERS, LAYERS, SIZES["feed_forward_width"])
     options = {"dropout": 0.0, "activation": activation, "batch_first": True, "norm_first": norm == "pre"}
     with warnings.catch_warnings():
@@ -53,8 +53,8 @@ def torch_transformer(norm, activation):
 
 
 def copy_stack(ours, theirs):
-    def copy(own, name):
-        reference.get_submodule(name).load_state_dict(own.state_dict())
+    def copy(module, name):
+        reference.get_submodule(name).load_state_dict(module.state_dict())
 
     for layer, reference in zip(ours.layers, theirs.layers, strict=True):
         norms, attentions = [layer.residual.norm], {"self_attn": layer.self_attention}
@@ -96,8 +96,8 @@ def test_it_equals_torch_nn_transformer(norm, activation):
 
     real = TARGETS != PADDING
     assert_close(ours[real], theirs[real], **EXACT)
-    counts = [sum(parameter.numel() for parameter in one.parameters()) for one in (model, reference)]
-    assert counts[0] == counts[1] + VOCABULARY * WIDTH
+    count, reference_count = (sum(tensor.numel() for tensor in one.parameters()) for one in (model, reference))
+    assert count == reference_count + VOCABULARY * WIDTH
 
 
 def test_sinusoids_follow_the_formula():
@@ -115,11 +115,11 @@ def test_embeddings_are_scaled_and_biased_before_positions_are_added(scaled, fac
     embedding, signals = model.source_embedding, sinusoids(2, SOURCE.size(1), WIDTH, SOURCE.device).double()
     expected = factor * embedding.table.weight[SOURCE] + (embedding.bias if bias else 0) + signals
     assert_close(embedding(SOURCE, first_position=2), expected, **EXACT)
-    found = [name for name, _ in model.named_parameters() if name.endswith("embedding.bias")]
-    assert found == ["source_embedding.bias"] * bias
+    biases = [name for name, _ in model.named_parameters() if name.endswith("embedding.bias")]
+    assert biases == ["source_embedding.bias"] * bias
 
 
-def test_embeddings_are_drawn_as_the_setting_says():
+def test_embeddings_have_the_initialisation_of_the_setting():
     def table(kind):
         torch.manual_seed(1)
         plan = small_plan(width=64, embedding_initialisation=kind)
@@ -136,9 +136,9 @@ def test_embeddings_are_drawn_as_the_setting_says():
 def test_every_norm_has_the_epsilon_of_the_setting(norm):
     dual_context = Filling(mechanism="dual_context", settings={"kernel_size": 2})
     model = small_model({"encoder_self_attention": (dual_context,) * LAYERS}, norm=norm, layer_norm_epsilon=1e-3)
-    found = [module.eps for module in model.modules() if isinstance(module, nn.LayerNorm)]
-    assert len(found) == 6 * LAYERS + (2 if norm == "pre" else 0)
-    assert set(found) == {1e-3}
+    epsilons = [module.eps for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    assert len(epsilons) == 6 * LAYERS + (2 if norm == "pre" else 0)
+    assert set(epsilons) == {1e-3}
 
 
 def test_learned_positions_are_a_table_for_each_side():
@@ -180,7 +180,7 @@ def test_hooks_read_attention_weights_without_changing_the_output():
     assert torch.equal(model(SOURCE, TARGETS), fused)
 
 
-def test_each_dropout_sits_where_its_setting_says():
+def test_each_dropout_has_the_probability_of_its_setting():
     values = {setting: number / 10 for number, setting in enumerate(DROPOUTS.values(), start=1)}
     model = small_model(**values)
     found = set()
@@ -192,8 +192,8 @@ def test_each_dropout_sits_where_its_setting_says():
     assert found == set(values)
 
 
-class Nothing(nn.Module):
-    """An attention that has nothing to say, and whose output is added to its queries."""
+class ZeroAttention(nn.Module):
+    """An attention with an output of 0, which is added to its queries."""
 
     residual_of_queries = True
 
@@ -207,17 +207,17 @@ def test_a_residual_may_start_from_the_queries(norm):
     mask = torch.ones(1, 1, 1, 3, dtype=torch.bool)
     ids = torch.ones(2, 3, dtype=torch.long)
     context = LayerContext((states,), (), mask, causal=False, padding=ids.bool(), ids=ids)
-    own, cross, last = (shake(Residual(nn.LayerNorm(WIDTH), pre=norm == "pre", dropout=0.0)) for _ in range(3))
-    given = {
-        "self_attention": Nothing(),
-        "residual": own,
-        "feed_forward": FeedForward(network=Nothing(), residual=last),
+    first, cross, last = (shake(Residual(nn.LayerNorm(WIDTH), pre=norm == "pre", dropout=0.0)) for _ in range(3))
+    parts = {
+        "self_attention": ZeroAttention(),
+        "residual": first,
+        "feed_forward": FeedForward(network=ZeroAttention(), residual=last),
     }
 
     def left(states):
         return states if norm == "pre" else last.norm(states)
 
-    assert_close(EncoderLayer(**given)(states, context)[0], left(own.norm(states)))
-    decoder = DecoderLayer(**given, cross_attention=Nothing(), cross_residual=cross)
-    crossing = context.over_memory((states,), ids, mask, None)
-    assert_close(decoder(states, context, crossing, context)[0], left(cross.norm(own.norm(states))))
+    assert_close(EncoderLayer(**parts)(states, context)[0], left(first.norm(states)))
+    decoder = DecoderLayer(**parts, cross_attention=ZeroAttention(), cross_residual=cross)
+    cross_context = context.over_memory((states,), ids, mask, None)
+    assert_close(decoder(states, context, cross_context, context)[0], left(cross.norm(first.norm(states))))

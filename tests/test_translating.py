@@ -1,4 +1,4 @@
-"""Translating ids with a small random Transformer, and the files and lines that come of it."""
+"""Translation of ids with a small random Transformer, and the files and lines that it writes."""
 
 import io
 import itertools
@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from shell import run_in_two_processes
 from small_models import small_plan
-from test_search import same
+from test_search import assert_same
 
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.decoding_run import decode_run, translate_text
 from context_nmt.decoding.in_batches import split_documents
-from context_nmt.decoding.translating import batches, translate_ids
+from context_nmt.decoding.translating import batch_documents, translate_ids
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
@@ -59,7 +59,7 @@ def test_a_sentence_alone_is_as_in_a_batch_and_the_order_is_kept(model: Translat
     settings = DecodingSettings(beam=beam, n_best=beam, batch_tokens=200, maximum_length_offset=8)
     alone = [translate_ids(model, [sentence], settings)[0] for sentence in sentences]
     assert len({hypotheses[0].tokens for hypotheses in alone}) > 8  # the model looks at its source
-    same(translate_ids(model, sentences, settings), alone)
+    assert_same(translate_ids(model, sentences, settings), alone)
 
 
 def never_ending(model: TranslationModel) -> TranslationModel:
@@ -70,25 +70,25 @@ def never_ending(model: TranslationModel) -> TranslationModel:
 def test_maximum_length_follows_the_source() -> None:
     settings = DecodingSettings(beam=1, maximum_length_ratio=1.5, maximum_length_offset=2)
     model = never_ending(small_model())
-    found = translate_ids(model, [np.array([4] * length) for length in (0, 1, 2, 7)], settings)
-    assert [len(hypotheses[0].tokens) for hypotheses in found] == [2, 3, 5, 12]
+    results = translate_ids(model, [np.array([4] * length) for length in (0, 1, 2, 7)], settings)
+    assert [len(hypotheses[0].tokens) for hypotheses in results] == [2, 3, 5, 12]
 
 
 def test_learned_positions_end_a_translation_and_refuse_a_source() -> None:
     model = never_ending(small_model(positions="learned", maximum_positions=9))
-    found = translate_ids(model, [np.array([4] * 8)], DecodingSettings())
-    assert len(found[0][0].tokens) == 8  # END takes the ninth position
+    ((hypothesis,),) = translate_ids(model, [np.array([4] * 8)], DecodingSettings())
+    assert len(hypothesis.tokens) == 8  # END takes the ninth position
     with pytest.raises(UserError, match=r"sentence 2 has 9 units.*model.maximum_positions 9"):
         translate_ids(model, [np.array([4]), np.array([4] * 9)], DecodingSettings())
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1), max_size=20), st.integers(1, 200), st.integers(1, 5))
 def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]], tokens: int, width: int) -> None:
-    """A sentence without a document is one; what is too long for any batch has its own."""
+    """A sentence without a document is a document; a document that is too long for any batch has its own."""
     lengths = np.array([length for document in sizes for length in document], dtype=np.int64)
     before = np.array([number for document in sizes for number in range(len(document))], dtype=np.int64)
     largest_first = sorted(
-        split_documents(np.arange(len(lengths)), before), key=lambda one: (-len(one), -max(lengths[one]))
+        split_documents(np.arange(len(lengths)), before), key=lambda numbers: (-len(numbers), -max(lengths[numbers]))
     )
     expected: list[list[NDArray[np.int64]]] = []
     for document in largest_first:
@@ -97,11 +97,11 @@ def test_batches_are_of_whole_documents_the_largest_first(sizes: list[list[int]]
             expected[-1] = together
         else:
             expected.append([document])
-    found = batches(lengths, before, tokens, width)
-    assert [batch.tolist() for batch in found] == [np.concatenate(batch).tolist() for batch in expected]
+    batches = batch_documents(lengths, before, tokens, width)
+    assert [batch.tolist() for batch in batches] == [np.concatenate(batch).tolist() for batch in expected]
 
 
-def test_training_goes_on_as_before() -> None:
+def test_translating_leaves_training_unchanged() -> None:
     model = small_model(dropout=0.5).train()
     first, second = (translate_ids(model, random_sentences(5), DecodingSettings()) for _ in range(2))
     assert first == second  # no dropout
@@ -111,7 +111,7 @@ def test_training_goes_on_as_before() -> None:
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
-    """One run `small-1` of single precision, and a binarized corpus with the test sets first and second."""
+    """A run `small-1` in single precision, and a binarized corpus with the test sets `first` and `second`."""
     experiment = Experiment(tmp_path)
     torch.manual_seed(5)
     plan = small_plan(tying="none")
@@ -162,12 +162,12 @@ def test_two_processes_of_torchrun_write_what_one_writes(experiment: Experiment)
     settings = DecodingSettings(beam=3, n_best=3, maximum_length_offset=4, batch_tokens=20)
     write_json(experiment.plan("small", "decoding"), asdict(settings))
     decode_run(experiment, "small", 1, device="cpu")
-    one = {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()}
+    expected = {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()}
     shutil.rmtree(experiment.decoded("small-1"))
     result = run_in_two_processes(experiment.folder, "decode", "small", 1)
-    assert {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()} == one
+    assert {path.name: path.read_bytes() for path in experiment.decoded("small-1").iterdir()} == expected
     assert len(read_hypotheses(experiment.hypotheses("small-1"), "second")) == 3
-    # Only the first one speaks, of its own part.
+    # Only the first process prints, about its share.
     counts = re.findall(r"small-1 (\w+): (\d) sentences", result.stderr)
     assert [name for name, _ in counts] == ["first", "second"]
     assert result.stdout == ""
@@ -197,7 +197,7 @@ def test_what_is_missing_is_named(experiment: Experiment, tmp_path: Path) -> Non
 
 @pytest.fixture
 def run_folder(experiment: Experiment) -> Path:
-    """The run `small-1`, with the text chain of lower-cased whole words."""
+    """The run `small-1`, whose text chain has lower-cased whole words."""
     folder = experiment.model("small-1")
     write_json(experiment.plan("small", "decoding"), asdict(DecodingSettings(maximum_length_offset=4)))
     side = asdict(SideSettings(truecase=False))
@@ -227,7 +227,7 @@ def test_text_goes_through_the_whole_chain(run_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["\u200b", "\u200b \ufeff\u2060\u200e", "\u00ad\x07"])
-def test_a_line_that_nobody_can_see_gets_no_sentence(run_folder: Path, line: str) -> None:
+def test_an_invisible_line_gives_an_empty_line(run_folder: Path, line: str) -> None:
     assert translated(run_folder, f"{line}\n".encode()) == b"\n"
     assert translated(run_folder, f"{line}word5\n".encode()) != b"\n"
 

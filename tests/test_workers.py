@@ -13,7 +13,7 @@ from test_translating import CPU, random_sentences, small_model
 
 from context_nmt.corpus import workers
 from context_nmt.corpus.workers import in_parallel
-from context_nmt.decoding.in_batches import usable
+from context_nmt.decoding.in_batches import decode_workers
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
 from context_nmt.models.devices import Processes
@@ -39,8 +39,8 @@ def test_the_number_of_workers_changes_nothing(precision):
 
 
 def test_decoding_uses_as_many_workers_as_threads():
-    assert usable(CPU) == torch.get_num_threads()
-    assert usable(torch.device("cuda")) == 1
+    assert decode_workers(CPU) == torch.get_num_threads()
+    assert decode_workers(torch.device("cuda")) == 1
 
 
 def test_results_come_in_order_from_other_processes_if_there_are_several(monkeypatch):

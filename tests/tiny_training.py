@@ -1,4 +1,4 @@
-"""A tiny experiment, ready to train: strings of digits, copied or reversed, and a Transformer of 1 + 1 layers."""
+"""A tiny experiment to train: strings of digits, copied or reversed, and a Transformer of 1 + 1 layers."""
 
 import csv
 import random
@@ -24,7 +24,7 @@ from context_nmt.models.plans import ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import write_plans
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.parameters import Experiment
-from context_nmt.training.trainer import MACHINE, train_run
+from context_nmt.training.trainer import MACHINE_COLUMNS, train_run
 
 Bleu = Callable[[Any, Any], float]
 
@@ -61,9 +61,9 @@ REVERSING = {
 
 
 def digits(count: int, seed: int, *, longest: int) -> list[str]:
-    """Lines of 1 to `longest` digits."""
-    made_up = random.Random(seed)
-    return [" ".join(made_up.choices("0123456789", k=made_up.randint(1, longest))) for _ in range(count)]
+    """Random lines of 1 to `longest` digits."""
+    generator = random.Random(seed)
+    return [" ".join(generator.choices("0123456789", k=generator.randint(1, longest))) for _ in range(count)]
 
 
 def _previous(lines: list[str]) -> list[str]:
@@ -88,9 +88,10 @@ def make_experiment(
     averaging: dict[str, Any] | None = None,
     variants: dict[str, Any] | None = None,
 ) -> Experiment:
-    """Write params.yaml, plans and a binarized corpus; its one variant is `plain`, unless others are given.
+    """Write params.yaml, plans and a binarized corpus; the only variant is `plain` unless `variants` are given.
 
-    Under the task `previous` a target is a digit and the one of the sentence before, in documents of three.
+    In the task `previous`, a target is the digit of its source and the digit of the previous sentence, in documents of
+    three sentences.
     """
     experiment = Experiment(folder)
     parameters = {
@@ -122,7 +123,7 @@ def make_experiment(
 
 
 def train(folder: Path, *, seed: int = 1, bleu: Bleu | None = None, **changes: Any) -> Experiment:
-    """Train a tiny experiment and give it back; `bleu` takes the place of validation BLEU."""
+    """Train a tiny experiment and return it; `bleu` replaces the function for validation BLEU."""
     experiment = make_experiment(folder, **changes)
     with pytest.MonkeyPatch.context() as patch:
         if bleu is not None:
@@ -132,10 +133,10 @@ def train(folder: Path, *, seed: int = 1, bleu: Bleu | None = None, **changes: A
 
 
 def rows(experiment: Experiment) -> list[dict[str, Any]]:
-    """The learning curve, with numbers as numbers."""
+    """The rows of the learning curve, with numbers as floats."""
     with experiment.curve(RUN).open(newline="") as file:
         return [
-            {name: value if name in MACHINE else float(value) for name, value in row.items()}
+            {name: value if name in MACHINE_COLUMNS else float(value) for name, value in row.items()}
             for row in csv.DictReader(file)
         ]
 
@@ -146,7 +147,7 @@ def column(experiment: Experiment, name: str) -> list[Any]:
 
 
 def summary(experiment: Experiment) -> dict[str, Any]:
-    """What the run says at its end."""
+    """The summary that the run writes at its end."""
     return read_json(experiment.checkpoints(RUN) / "summary.json")
 
 
@@ -156,7 +157,7 @@ def weights_after(experiment: Experiment, update: int) -> dict[str, Tensor]:
 
 
 def save_run(folder: Path, plan: ModelPlan, corpus: BinarizedCorpus) -> Model:
-    """Save a model with shaken weights as that of a run."""
+    """Save a model with shaken weights as the model of a run."""
     sizes = len(corpus.source_vocabulary), len(corpus.target_vocabulary)
     model = shake(build(plan, source_vocabulary=sizes[0], target_vocabulary=sizes[1]))
     metadata = checkpoints.model_metadata(plan, *sizes)
@@ -176,5 +177,5 @@ def save_runs(experiment: Experiment, **decoding: Any) -> None:
 
 def scripted(values: Iterable[float]) -> Bleu:
     """A made-up BLEU for each validation in turn."""
-    left = iter(values)
-    return lambda model, corpus: next(left)
+    remaining = iter(values)
+    return lambda model, corpus: next(remaining)

@@ -1,1 +1,1 @@
-"""Five papers that give the Transformer more context, in one code base."""
+"""Reproduce five papers that give the Transformer more context."""

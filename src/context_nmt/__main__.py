@@ -10,11 +10,11 @@ from pathlib import Path
 from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError
 
-STANDARD_ERROR = 2  # the highest number of a stream that each process has
+STANDARD_ERROR = 2  # the highest file descriptor that every process starts with
 
 
 def main() -> None:
-    """Run the command that the arguments name, with the code of the project that the current folder is in."""
+    """Run the command that the arguments name, with the code of the project around the current folder."""
     _use_code_of_project(Path.cwd())
     with one_line_errors():  # also for Ctrl-C while Typer is loaded
         _open_streams()
@@ -28,10 +28,10 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Print "?" for what the encoding of the terminal lacks, and UTF-8 into files and pipes, which lose nothing.
+    """On a terminal, print "?" for characters that its encoding lacks; write UTF-8 to files and pipes.
 
+    Closed standard streams are opened on /dev/null, so that no other file gets their descriptors and their output.
     Raise UserError if standard output is closed.
-    The numbers of closed streams are taken, so that no file that is opened gets what others write to a stream.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
         os.set_inheritable(number, True)
@@ -44,19 +44,19 @@ def _open_streams() -> None:
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="replace")
         else:
-            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # names of files may be no UTF-8
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # file names may not be valid UTF-8
 
 
 def _use_code_of_project(folder: Path) -> None:
-    """Start again with the project's own code, such as a new mechanism, if this is the code of another place."""
-    here = Path(__file__).resolve().parents[1]
+    """Restart with the code of the project around `folder`, which may have a new mechanism, if this is other code."""
+    source_of_this_code = Path(__file__).resolve().parents[1]
     for project in (folder, *folder.parents):
         source = project / "src"
         if (project / "stages/__main__.py").is_file() and (source / "context_nmt/__main__.py").is_file():
-            if source.resolve() != here:
+            if source.resolve() != source_of_this_code:
                 path = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
                 command = [sys.executable, "-m", "context_nmt", *sys.argv[1:]]
-                os.execve(sys.executable, command, os.environ | {"PYTHONPATH": path})  # noqa: S606 (no shell is wanted)
+                os.execve(sys.executable, command, os.environ | {"PYTHONPATH": path})  # noqa: S606 (no shell is needed)
             return
 
 

@@ -2,8 +2,8 @@
 
 A stage depends on src/code/STAGE.json, which the code stage writes: the digests of all modules that the stage can
 import, of the packages above them, and of the data files of these packages. The digests of modules that are loaded by
-name are in src/code/loaded_by_name.json; a plan copies those that it needs. What only tells users something is left
-out, since no result depends on it: the modules of PRESENTING, messages of `UserError` and `say`, and `help` of options.
+name are in src/code/loaded_by_name.json; a plan copies the ones that it needs. Code that only informs users is left
+out, because no result depends on it: UNHASHED_MODULES, messages of `UserError` and `say`, and `help` of options.
 """
 
 import ast
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from context_nmt.files import UserError, read_json, replacing_folder, write_json
 
-ROOT = Path(__file__).parents[2]  # of the project
-LOADED_BY_NAME = (  # below src/context_nmt
+ROOT = Path(__file__).parents[2]  # the project's folder
+LOADED_BY_NAME = (  # in src/context_nmt
     "corpus/chinese.py",
     "mechanisms/*.py",
     "models/kinds/*.py",
@@ -25,17 +25,17 @@ LOADED_BY_NAME = (  # below src/context_nmt
     "miniature/generation.py",
     "decoding/validation.py",
 )
-# Below src/context_nmt; tests/test_code_closure.py checks that they return nothing that results depend on.
-PRESENTING = (
+# In src/context_nmt; tests/test_code_closure.py checks that they return nothing that results depend on.
+UNHASHED_MODULES = (
     "code_closure.py",
     "command_line.py",
     "progress.py",
     "training/reporting.py",
 )
-NAMED = "loaded_by_name.json"
-DATA = (".yaml", ".css", ".j2")  # suffixes of package data
+LOADED_BY_NAME_FILE = "loaded_by_name.json"
+DATA_SUFFIXES = (".yaml", ".css", ".j2")
 
-OLD = (
+OUTDATED_MESSAGE = (
     "src/code/ is not up to date ({files}), so DVC cannot know what has changed; run"
     " `dvc repro src/dvc.yaml` in {root}, then the plan stage of the experiment, or use `make repro`, which does both"
 )
@@ -49,37 +49,39 @@ def write_code_files(root: Path) -> None:
             write_json(folder / name, digests)
 
 
-def old_code_files(root: Path) -> list[str]:
+def outdated_code_files(root: Path) -> list[str]:
     """Return the files of src/code/ that are not up to date."""
     return [name for name, digests in _code_files(root).items() if read_json(root / "src/code" / name) != digests]
 
 
 def _code_files(root: Path) -> dict[str, Digests]:
-    """Return the expected files of src/code/; the stage that writes them has none."""
+    """Return the expected content of src/code/; the code stage itself has no file."""
     files = {f"{stage}.json": stage_closure(root, stage) for stage in stages(root) if stage != "code"}
     package = root / "src/context_nmt"
     paths = [path for pattern in LOADED_BY_NAME for path in sorted(package.glob(pattern)) if path.stem != "__init__"]
     modules = (".".join(path.relative_to(root / "src").with_suffix("").parts) for path in paths)
-    return files | {NAMED: {module: digest_of_module(module, root) for module in modules}}
+    return files | {LOADED_BY_NAME_FILE: {module: digest_of_module(module, root) for module in modules}}
 
 
 def check_code(root: Path, stage: str, by_name: Digests) -> None:
-    """Raise UserError unless src/code/STAGE.json and the digests of a plan match the current code."""
-    old = [] if read_json(root / "src/code" / f"{stage}.json") == stage_closure(root, stage) else [f"{stage}.json"]
-    old += [module for module, planned_digest in by_name.items() if planned_digest != digest_of_module(module, root)]
-    if old:
-        raise UserError(OLD.format(files=", ".join(old), root=root.resolve()))
+    """Raise UserError unless src/code/STAGE.json and a plan's digests match the current code."""
+    outdated = [] if read_json(root / "src/code" / f"{stage}.json") == stage_closure(root, stage) else [f"{stage}.json"]
+    outdated += [
+        module for module, planned_digest in by_name.items() if planned_digest != digest_of_module(module, root)
+    ]
+    if outdated:
+        raise UserError(OUTDATED_MESSAGE.format(files=", ".join(outdated), root=root.resolve()))
 
 
 def named_digest(root: Path, module: str) -> str:
-    """Return the digest of a module that is loaded by name; raise UserError if it has none."""
-    digests = read_json(root / "src/code" / NAMED)
+    """Return the digest of a module that is loaded by name; raise UserError if src/code/ does not list it."""
+    digests = read_json(root / "src/code" / LOADED_BY_NAME_FILE)
     if not module.startswith("context_nmt."):
         return digest_of_module(module, root)
     if module not in digests:
         raise UserError(
-            f"src/code/{NAMED} does not have {module}; run `dvc repro src/dvc.yaml` in {root.resolve()}. Other modules"
-            " that are loaded by name have to be in LOADED_BY_NAME of context_nmt/code_closure.py"
+            f"src/code/{LOADED_BY_NAME_FILE} does not have {module}; run `dvc repro src/dvc.yaml` in {root.resolve()}."
+            " Other modules that are loaded by name must be listed in LOADED_BY_NAME of context_nmt/code_closure.py"
         )
     digest: str = digests[module]
     return digest
@@ -97,14 +99,14 @@ def stage_closure(root: Path, stage: str) -> Digests:
 
 def closure(root: Path, *files: Path) -> Digests:
     """Return the digests of files, of all project modules that they import, and of the data of their packages."""
-    digests = {f"src/context_nmt/{name}": "" for name in PRESENTING}
-    waiting = list(files)
-    while waiting:
-        path = waiting.pop()
+    digests = {f"src/context_nmt/{name}": "" for name in UNHASHED_MODULES}
+    paths_to_visit = list(files)
+    while paths_to_visit:
+        path = paths_to_visit.pop()
         name = str(path.relative_to(root) if path.is_relative_to(root) else path.name)
         if name not in digests:
             digests[name] = _digest_of_file(path)
-            waiting += _needed_by(root, path) if path.suffix == ".py" else ()
+            paths_to_visit += _needed_by(root, path) if path.suffix == ".py" else ()
     return {name: digest for name, digest in sorted(digests.items()) if digest}
 
 
@@ -115,7 +117,7 @@ def digest_of_module(name: str, root: Path = ROOT) -> str:
 
 
 def _file_of(module: str, root: Path) -> Path:
-    """Return the file of a module of the project, or of one in its folder or installed."""
+    """Return the file of a module in src/, in the project's folder, or in an installed package."""
     path = f"{module.replace('.', '/')}.py"
     for folder in (root / "src", root):
         if (folder / path).is_file():
@@ -129,7 +131,7 @@ def _file_of(module: str, root: Path) -> Path:
 def _needed_by(root: Path, path: Path) -> Iterator[Path]:
     """Yield the project files that a file imports, also inside functions, the packages around it, and their data.
 
-    The data of a package are its files and those in its subfolders that are no packages.
+    A package's data are its own files and the files of its subfolders that are not packages.
     """
     for module in _imported_names(path):
         for folder in (root / "src", root):
@@ -138,9 +140,9 @@ def _needed_by(root: Path, path: Path) -> Iterator[Path]:
     if path.is_relative_to(root / "src"):
         yield from (file for parent in path.parents if (file := parent / "__init__.py").is_file())
     if path.name == "__init__.py":
-        folders = [one for one in path.parent.iterdir() if one.is_dir() and not (one / "__init__.py").exists()]
+        folders = [path for path in path.parent.iterdir() if path.is_dir() and not (path / "__init__.py").exists()]
         files = [*path.parent.iterdir(), *(file for folder in folders for file in folder.rglob("*"))]
-        yield from (file for file in files if file.suffix in DATA)
+        yield from (file for file in files if file.suffix in DATA_SUFFIXES)
 
 
 @cache
@@ -151,7 +153,7 @@ def _imported_names(path: Path) -> tuple[str, ...]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             if node.level or node.module is None:
-                raise UserError(f"{path}: line {node.lineno}: a relative import; write the whole name")
+                raise UserError(f"{path}: line {node.lineno}: a relative import; write the full name")
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return tuple(names)
 
@@ -171,14 +173,14 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _canonical(node: object) -> object:
-    """Turn a syntax tree into lists and strings, without docstrings, messages and fields that are empty."""
+    """Turn a syntax tree into lists and strings, without docstrings, messages and empty fields."""
     if isinstance(node, list):
         return [_canonical(item) for item in node]
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, [])}
     match node:
-        case ast.Constant():  # without the kind, which distinguishes u"" from ""
+        case ast.Constant():  # without its kind, which tells u"" from ""
             fields = {"value": node.value}
         case (
             ast.Raise(exc=ast.Call(func=ast.Name("UserError")))

@@ -1,4 +1,4 @@
-"""Atomic writing of files and folders, reading of lines that end at "\\n" only, and content hashes."""
+"""Write files and folders atomically, read lines that end only at "\\n", and hash content."""
 
 import codecs
 import errno
@@ -15,21 +15,21 @@ from typing import Any
 
 
 class UserError(Exception):
-    """An input error that the user can fix; command lines print it on one line and exit with 1."""
+    """An input error that the user can fix; command lines print it on one line and exit with status 1."""
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-CACHED = re.compile(r".*/[0-9a-f]{2}/[0-9a-f]{30}")  # a file in DVC's cache, which is named by its content
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DVC_CACHE_FILE = re.compile(r".*/[0-9a-f]{2}/[0-9a-f]{30}")  # a file in DVC's cache, which is named by its content
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
-    A link to a file is followed, but one into DVC's cache is replaced: the cache must keep what it has. Remove
-    leftovers of killed processes. Raise UserError if the disk is full.
+    A link to a file is followed, but a link into DVC's cache is replaced, because the cache must not change. Leftovers
+    of killed processes are removed. Raise UserError if the disk is full.
     """
-    if path.is_symlink() and not CACHED.fullmatch(str(path.resolve())):
+    if path.is_symlink() and not DVC_CACHE_FILE.fullmatch(str(path.resolve())):
         path = path.resolve()
     if path.exists() and not path.is_file():
         raise UserError(
@@ -41,27 +41,27 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         mask = os.umask(0)
         os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # some libraries write files that only their owner may read
+        temporary.chmod(0o666 & ~mask)  # some libraries make files readable only by their owner
         temporary.replace(path)
 
 
 def refuse_inputs(output: Path, inputs: Iterable[Path | None]) -> None:
-    """Raise UserError for an output that is one of the files to read, also by a link or another path."""
+    """Raise UserError if `output` is one of the input files, even under another path or through a link."""
     for path in inputs:
         if path is not None and path.exists() and output.exists() and path.samefile(output):
-            raise UserError(f"--output is {output}, which is read, too; choose another file")
+            raise UserError(f"--output {output} is also an input; choose another file")
 
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `path` if the block succeeds; else see `replacing`."""
+    """Yield a temporary folder that replaces `path` if the block succeeds; otherwise like `replacing`."""
     with _partial(path) as temporary:
         temporary.mkdir()
         yield temporary
         earlier = temporary.with_suffix(".earlier")
         try:
             if os.path.lexists(path):
-                path.replace(earlier)  # atomic; removal in place would leave a partial folder for a while
+                path.replace(earlier)  # atomic; removing it in place would leave a partial folder for a while
             temporary.replace(path)
         finally:
             if earlier.exists() and not path.exists():
@@ -75,28 +75,28 @@ def _partial(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{path}: {path.parent} is no folder and cannot become one") from None
+        raise UserError(f"{path}: {path.parent} is not a folder, and cannot be created") from None
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield temporary
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in DISK_FULL_ERRORS:
             raise
-        shown_path = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # the folder may be partial, too
+        shown_path = re.sub(r"\.([^/]+)\.\d+\.partial\b", r"\1", str(path))  # the folder may itself be partial
         raise UserError(f"{shown_path}: cannot be written ({error.strerror}); free some space and try again") from None
     finally:
         _remove(temporary)
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove leftovers of killed processes on this machine, or restore an earlier file or folder."""
+    """Remove leftovers of killed processes on this machine, or restore the file or folder that they were replacing."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
         match = re.fullmatch(r"\.(\d+)\.(partial|earlier)", leftover.name.removeprefix(f".{path.name}"))
         if match is None or (int(match[1]) != os.getpid() and _is_alive(int(match[1]))):
             continue
         if match[2] == "earlier" and not path.exists():
-            with suppress(FileNotFoundError):  # another process has restored it
+            with suppress(FileNotFoundError):  # another process restored it
                 leftover.replace(path)
         else:
             _remove(leftover)
@@ -120,7 +120,7 @@ def _is_alive(process: int) -> bool:
 
 
 def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield lines of UTF-8 without "\\n" or byte order mark; raise UserError with `name` and the line that is none."""
+    """Decode lines of UTF-8, without "\\n" and byte order mark; raise UserError with name and line for other bytes."""
     for number, line in enumerate(lines, start=1):
         content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         try:
@@ -130,7 +130,7 @@ def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """Yield the `decoded_lines` of a UTF-8 file, split at "\\n" only; raise UserError for a missing file, too."""
+    """Yield the `decoded_lines` of a file, split only at "\\n"; raise UserError also for a missing file."""
     if not path.is_file():
         raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     with path.open("rb") as file:
@@ -143,7 +143,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:
-    """Write lines, each ended by "\\n", or nothing; return their number; raise UserError if one contains "\\n"."""
+    """Write all lines, each ended by "\\n", or none; return their number; raise UserError for a line that has "\\n"."""
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         for count, line in enumerate(lines, start=1):
@@ -164,7 +164,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_yaml(path: Path, reader: Any = None) -> Any:
-    """Read a YAML file as DVC does, or with another `ruamel.yaml.YAML`; raise UserError for a missing or wrong one."""
+    """Read a YAML file as DVC does, or with a `ruamel.yaml.YAML`; raise UserError if it is missing or invalid."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -182,7 +182,7 @@ def read_yaml(path: Path, reader: Any = None) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write the whole `json_text` of a value, or nothing."""
+    """Write the `json_text` of a value, completely or not at all."""
     write_lines(path, json_text(value).split("\n")[:-1])
 
 
@@ -199,7 +199,7 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock, released at the latest when the process ends; raise UserError if another process holds it."""
+    """Hold a lock during the block, or until the process dies; raise UserError if another process holds it."""
     import fcntl  # not on Windows
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """Read the JSON object of each line; raise UserError with the number of a line that is not one."""
+    """Read a JSON object per line; raise UserError with the number of a line that is not one."""
     records = []
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -230,7 +230,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read_parallel(*paths: Path) -> list[list[str]]:
-    """Read files of equal length; raise UserError for a missing or empty one and for lengths that differ."""
+    """Read files of equal length; raise UserError if one is missing or empty, or if their lengths differ."""
     texts = [read_lines(path) for path in paths]
     for path, lines in zip(paths, texts, strict=True):
         if not lines:

@@ -54,15 +54,15 @@ def document_batches(
     target_lengths: Indices,
     documents: list[range],
     *,
-    reach: int,
+    receptive_sentences: int,
     tokens: int,
     random: np.random.Generator | None = None,
 ) -> list[Indices]:
     """Split consecutive documents into batches of at most `tokens` on the longer side, padding included.
 
-    `tokens` includes up to `reach` sentences before the first sentence of a batch. With `random`, documents and batches
-    are in random order, but sentences never are. A sentence that does not fit into a batch with the sentences before it
-    is in a batch alone with them.
+    `tokens` includes up to `receptive_sentences` sentences before the first sentence of a batch. With `random`,
+    documents and batches are in random order, but sentences never are. A sentence that does not fit into a batch with
+    the sentences before it is in a batch alone with them.
     """
     lengths = np.maximum(source_lengths, target_lengths)
     batches: list[Indices] = []
@@ -72,7 +72,7 @@ def document_batches(
         for number in documents[document]:
             if batch and max(widest, lengths[number]) * (rows + 1) > tokens:
                 batches.append(np.array(batch))
-                earlier = lengths[max(documents[document].start, number - reach) : number]
+                earlier = lengths[max(documents[document].start, number - receptive_sentences) : number]
                 batch, rows, widest = [], len(earlier), int(earlier.max(initial=0))
             batch.append(number)
             rows, widest = rows + 1, max(widest, int(lengths[number]))
@@ -138,17 +138,19 @@ class Joined:
         return joined([self.sentences[one] for one in self.kept[first : number + 1]])
 
 
-def with_previous(numbers: Indices, before: Indices, *, sentences: int, reach: int) -> tuple[Indices, Indices]:
-    """Return the sentences of a batch: those with these numbers, then others, up to `reach` before them, in order.
+def with_previous(
+    numbers: Indices, before: Indices, *, context_sentences: int, receptive_sentences: int
+) -> tuple[Indices, Indices]:
+    """Return the sentences of a batch: `numbers`, then up to `receptive_sentences` others before each, in order.
 
-    Also return the rows in the batch of the sentences before each, [rows, `sentences`], oldest first; -1 if there is
-    none.
+    Also return the rows in the batch of the sentences before each, [rows, `context_sentences`], oldest first; -1 if
+    there is none.
     """
-    offsets = np.arange(reach + 1)
+    offsets = np.arange(receptive_sentences + 1)
     needed = np.unique((numbers[:, None] - offsets)[offsets <= before[numbers][:, None]])
     rows = np.concatenate([numbers, np.setdiff1d(needed, numbers)])
     order = np.argsort(rows)
-    distances = np.arange(sentences, 0, -1)
+    distances = np.arange(context_sentences, 0, -1)
     wanted_numbers = rows[:, None] - distances
     indices = np.searchsorted(rows, wanted_numbers, sorter=order).clip(max=len(rows) - 1)
     present = (distances <= before[rows][:, None]) & (rows[order[indices]] == wanted_numbers)

@@ -17,7 +17,7 @@ from context_nmt.corpus.catalogue import FORMATS, SACREBLEU, CorpusEntry, Downlo
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
 from context_nmt.corpus.fetching import MEGABYTE, WORTH_SAYING, Checksum, alone, downloaded, fetch, size
 from context_nmt.corpus.formats import skipping
-from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
+from context_nmt.files import DISK_FULL_ERRORS, UserError, read_json, replacing, replacing_folder, sha256, write_json
 from context_nmt.progress import say
 from context_nmt.settings import check
 from context_nmt.settings.miniature import MiniatureSettings
@@ -152,7 +152,7 @@ def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEnt
         texts = unpack(paths, folder, file, entry) or []
     except (UserError, *BROKEN, *OF_ANOTHER_FORMAT) as error:
         cause = error.__context__ if isinstance(error, UserError) else error
-        if isinstance(cause, OSError) and cause.errno in FULL:
+        if isinstance(cause, OSError) and cause.errno in DISK_FULL_ERRORS:
             raise cause from None
         reason = str(error).removeprefix(f"{paths[file.name]}: ").partition(":\n")[0]  # tarfile adds a line per format
         raise UserError(f"{place}: cannot be read as {form} ({reason})") from None

@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError
 
 from context_nmt.corpus.catalogue import SACREBLEU, DownloadFile
-from context_nmt.files import FULL, UserError, iterate_lines
+from context_nmt.files import DISK_FULL_ERRORS, UserError, iterate_lines
 from context_nmt.progress import Progress, say
 
 UNREACHABLE = (ConnectTimeoutError, NewConnectionError, ProxyError)
@@ -119,7 +119,7 @@ def _fetch(
                 _retrieve(place, part, resume=True)
                 wrong = _difference(part, file, expected)
         except (OSError, urllib3.exceptions.HTTPError) as error:  # the errors of requests are OSErrors
-            if isinstance(error, OSError) and error.errno in FULL:
+            if isinstance(error, OSError) and error.errno in DISK_FULL_ERRORS:
                 reason = f"cannot be written ({error.strerror}); free some space and try again"
                 raise UserError(f"{path}: {reason}") from None
             failures.append(f"{place}: {_reason(error, place)}")

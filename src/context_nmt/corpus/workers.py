@@ -13,7 +13,7 @@ from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from context_nmt.command_line import noticing
+from context_nmt.command_line import capture_signals
 from context_nmt.files import UserError
 
 Item = TypeVar("Item")
@@ -52,7 +52,8 @@ def in_parallel(
         first = list(islice(items, 2 * workers))
         others = active_children()
         try:
-            with noticing(signal.SIGINT) as interrupts:  # Python ignores an error of a handler that runs in a fork
+            # Python ignores an error of a handler that runs in a fork.
+            with capture_signals(signal.SIGINT) as interrupts:
                 pending.extend(executor.submit(_run, item) for item in first)
         finally:  # a pool of forks starts them all at its first item
             processes = [process for process in active_children() if process not in others]

@@ -1,4 +1,4 @@
-"""Translate the test sets of an experiment, or plain text, with a trained run."""
+"""Translate the test sets of an experiment, or raw text, with a trained run."""
 
 import dataclasses
 import json
@@ -14,36 +14,38 @@ from numpy.typing import NDArray
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.vocabulary import Vocabulary
-from context_nmt.decoding.in_batches import all_processes, usable
+from context_nmt.decoding.in_batches import decode_workers, join_processes_with_workers
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, decoded_lines, replacing_folder, write_lines
-from context_nmt.models.checkpoints import load_run, weights_of_run
+from context_nmt.models.checkpoints import load_run, run_weights_path
 from context_nmt.models.devices import Processes, device_named
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
 
-LONG = 1000  # units; attention takes the square of a line's length
+LONG_LINE_UNITS = 1000  # the cost of attention is quadratic in a line's length
 
 
 def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -> None:
-    """Translate every test set of the binarized corpus with one run; write units and, in the zip of hypotheses, tokens.
+    """Translate every test set of the binarized corpus with a run; write units, and tokens in the zip of hypotheses.
 
-    If torchrun started several processes, they share the work and the first one writes.
+    If torchrun started several processes, they share the work, and the first process writes.
     """
     try:
-        from context_nmt.corpus.text_chain import TextChain  # other modules search without the text tools
+        from context_nmt.corpus.text_chain import (
+            TextChain,  # imported here, because other modules search without the text tools
+        )
     except ModuleNotFoundError as error:
-        raise UserError(f"the package {error.name} is missing: decoding turns units into text") from None
+        raise UserError(f"the package {error.name} is missing; decoding needs it to turn units into text") from None
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
     model = load_run(experiment.model(run), device_named(device), corpus)
     chain = TextChain(experiment.model(run) / "text")
     results = {}
-    with all_processes(model.device) as group:
+    with join_processes_with_workers(model.device) as group:
         sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
         for test in tracked(corpus.tests, run, unit="sentences", sizes=sizes):
             results[test] = translate_ids(
@@ -55,10 +57,10 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
                 progress=f"{run} {test}",
                 processes=group,
             )
-    if not group.first:
+    if not group.is_first:
         return
     vocabulary = corpus.target_vocabulary
-    units = {test: [vocabulary.text(best.tokens) for best, *_ in found] for test, found in results.items()}
+    units = {test: [vocabulary.text(best.tokens) for best, *_ in sentences] for test, sentences in results.items()}
     with replacing_folder(experiment.decoded(run)) as folder:
         for test, sentences in results.items():
             write_lines(folder / f"{test}.subwords.txt", units[test])
@@ -68,7 +70,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
 
 
 def n_best_lines(results: list[list[Hypothesis]], units: Vocabulary) -> Iterator[str]:
-    """Yield one JSON object per hypothesis; lines of the input and ranks count from 1."""
+    """Yield one JSON object per hypothesis; input lines and ranks count from 1."""
     for line, hypotheses in enumerate(results, start=1):
         for rank, hypothesis in enumerate(hypotheses, start=1):
             values = {"line": line, "rank": rank, "units": units.text(hypothesis.tokens)}
@@ -94,12 +96,12 @@ def search_settings(run: Path) -> DecodingSettings:
 def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: int | None, device: str) -> None:
     """Translate UTF-8 text with the run in `folder`, from raw text to raw text, line by line.
 
-    A line without words gives an empty line; only in test sets does the model translate empty sentences. For a model
-    that looks at previous sentences, empty lines separate documents. A line with more units than the model has
-    positions gives an empty line, too, and an error when all others are translated.
-    Raise UserError for a folder without a run, a beam that is not positive and input that is not UTF-8.
+    A line without words gives an empty line, although the model translates empty sentences of test sets. For a model
+    that reads previous sentences, empty lines separate documents. A line with more units than the model has positions
+    also gives an empty line, and an error after all lines are translated. Raise UserError for a folder without a run,
+    for a beam below 1, and for input that is not UTF-8.
     """
-    weights_of_run(folder)  # first: without them, the other files are missing, too
+    run_weights_path(folder)  # first, because without weights the other files are also missing
     settings = dataclasses.replace(search_settings(folder), n_best=1)
     if beam is not None:
         if beam < 1:
@@ -112,22 +114,22 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
     lines = list(without_invisible(decoded_lines(source, "standard input")))
     subwords = chain.source_subwords(tracked(lines, f"{folder.name}, source text", len(lines), "lines"))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in subwords]
-    documents, positions, too_long = paragraphs(sentences), model.source_embedding.positions, 0
+    documents, positions, too_long = split_paragraphs(sentences), model.source_embedding.positions, 0
     for number, sentence in enumerate(sentences, start=1):
-        units_of_line = f"note: line {number} has {len(sentence)} units"
+        note = f"note: line {number} has {len(sentence)} units"
         if positions is not None and len(sentence) >= positions.num_embeddings:
-            most = positions.num_embeddings - 1
-            print(f"{units_of_line}; it is left empty, since this model reads at most {most}", file=sys.stderr)
+            maximum = positions.num_embeddings - 1
+            print(f"{note}; it is left empty, because this model reads at most {maximum}", file=sys.stderr)
             sentences[number - 1], too_long = sentence[:0], too_long + 1
-        elif len(sentence) > LONG:
-            print(f"{units_of_line}, which takes much time and memory", file=sys.stderr)
+        elif len(sentence) > LONG_LINE_UNITS:
+            print(f"{note}, which takes much time and memory", file=sys.stderr)
     results = translate_ids(
         model,
         sentences,
         settings,
         documents=documents,
         progress=folder.name,
-        processes=Processes(workers=usable(model.device)),
+        processes=Processes(workers=decode_workers(model.device)),
     )
     best = (
         hypotheses[0].tokens if len(sentence) else () for sentence, hypotheses in zip(sentences, results, strict=True)
@@ -143,8 +145,8 @@ def translate_text(folder: Path, source: BinaryIO, target: BinaryIO, *, beam: in
         )
 
 
-def paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
-    """Split a text at its empty lines into documents; each empty line is a document of its own."""
+def split_paragraphs(sentences: list[NDArray[np.int64]]) -> list[range]:
+    """Split a text into documents at its empty lines; each empty line is a document of its own."""
     empty = [len(sentence) == 0 for sentence in sentences]
     starts = [number for number in range(len(empty)) if number == 0 or empty[number] or empty[number - 1]]
     return [range(start, end) for start, end in pairwise([*starts, len(sentences)])]

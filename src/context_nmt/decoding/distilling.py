@@ -6,7 +6,7 @@ import shutil
 
 from context_nmt.code_closure import digest_of_module
 from context_nmt.corpus.binarized import BinarizedCorpus, write_ids
-from context_nmt.decoding.in_batches import all_processes
+from context_nmt.decoding.in_batches import join_processes_with_workers
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
@@ -16,14 +16,14 @@ from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.run_layout import RunLayout, run_name
 
-SHARD = 10_000  # sentences; a kill loses no more than one shard
+SHARD_SENTENCES = 10_000  # a killed distillation loses at most one shard
 
 
-def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, shard: int = SHARD) -> None:
-    """Translate the training source with a run into `runs/distilled/SEED`: the same number of lines in the same order.
+def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, shard: int = SHARD_SENTENCES) -> None:
+    """Translate the training source with a run into `runs/distilled/SEED`, line by line.
 
-    The search settings are the teacher's. Finished shards stay in `runs/scratch` until all are finished, and a killed
-    distillation resumes after them. If torchrun started several processes, they share the work.
+    The search settings are the teacher's. Shards stay in `runs/scratch` until all are finished, and a killed
+    distillation resumes after the finished ones. If torchrun started several processes, they share the work.
     """
     path = experiment.plan(teacher, "decoding")
     settings = read_plan(DecodingSettings, path)
@@ -33,11 +33,11 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     files = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
     for pattern in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
         files += sorted(corpus.training_folder.glob(pattern))
-    # The translations depend on these files, the code and the shard size; a change of any gives another scratch folder.
+    # A change of these files, the code or the shard size, on which translations depend, gives another scratch folder.
     dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, files)])
     scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
-    with all_processes(model.device) as group:
+    with join_processes_with_workers(model.device) as group:
         sizes = {path: min(shard, len(source) - int(path.stem)) for path in shards if not path.is_file()}
         done = len(source) - sum(sizes.values())
         for shard_path in tracked(sizes, run, unit="sentences", sizes=sizes.values(), done=done):
@@ -49,10 +49,10 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
                 progress=f"{run} from {start + 1:,} of {len(source):,}",
                 processes=group,
             )
-            if group.first:
+            if group.is_first:
                 vocabulary = corpus.target_vocabulary
                 write_lines(shard_path, (vocabulary.text(hypotheses[0].tokens) for hypotheses in translations))
-    if not group.first:
+    if not group.is_first:
         return
     name = f"{corpus.train}.{corpus.target}"
     with replacing_folder(experiment.distilled(str(seed))) as folder:

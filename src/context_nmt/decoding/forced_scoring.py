@@ -1,4 +1,4 @@
-"""Log-probabilities of given translations: forced decoding, or one unit masked at a time."""
+"""Log-probabilities of given translations, by forced decoding or by masking one unit at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from context_nmt.corpus.batching import Sentences, joined, length_batches, pad, with_previous
+from context_nmt.corpus.batching import Indices, Sentences, joined, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
-from context_nmt.decoding.in_batches import Lengths, check_positions, evaluating, in_batches, lengths_of
+from context_nmt.decoding.in_batches import check_positions, evaluation_mode, lengths_of, process_batches
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
@@ -20,7 +20,7 @@ from context_nmt.models.model import Model
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 
-UNITS = 1024  # in a batch with its contexts, padding included, on the longer side; all its logits are in memory
+BATCH_UNITS = 1024  # of a batch on its longer side, with contexts and padding; all its logits are in memory
 
 
 def score_pairs(
@@ -35,14 +35,14 @@ def score_pairs(
     """Return the log-probability of every target given its source, in nats: the sum over its units and END.
 
     A masked model has no such probability. Its score is the pseudo-log-likelihood (Salazar et al. 2020): the
-    log-probability of the length, and of each unit given all others.
+    log-probability of the length, plus those of all units, each given all others.
 
-    `contexts` holds the pairs that precede each pair, oldest first, for a model that looks at previous sentences; their
-    own probabilities never count. Equal pairs with equal contexts are scored once, so that they tie exactly; otherwise
-    rounding could differ.
-    See `in_batches` for the other arguments. Raise UserError for a sentence longer than the model's learned positions.
+    `contexts` are the pairs that precede each pair, oldest first, for a model that reads previous sentences; their
+    probabilities never count. Equal pairs with equal contexts are scored once, so that they tie exactly, because
+    rounding could differ. For the other arguments see `process_batches`. Raise UserError for a sentence longer than the
+    model's learned positions.
     """
-    own_lengths = lengths_of(targets)
+    lengths = lengths_of(targets)
     contexts = [()] * len(sources) if contexts is None else contexts
     windows = [(*contexts[n], (sources[n], targets[n])) for n in range(len(sources))]
     sources = [joined([source for source, _ in window[-1 - model.previous_sources :]]) for window in windows]
@@ -50,7 +50,8 @@ def score_pairs(
     target_lengths = lengths_of(targets)
     check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")
-    used_contexts = [context[max(0, len(context) - model.reach) :] for context in contexts]  # none if it joins them
+    # Empty for a model that joins sentences.
+    used_contexts = [context[max(0, len(context) - model.receptive_sentences) :] for context in contexts]
     for side, embedding in enumerate((model.source_embedding, model.target_embedding)):
         longest = [max((len(pair[side]) for pair in context), default=0) for context in used_contexts]
         check_positions(embedding.positions, np.array(longest, dtype=np.int64), "a sentence before pair")
@@ -60,26 +61,28 @@ def score_pairs(
     originals = [first_numbers.setdefault(key, number) for number, key in enumerate(keys)]
     distinct = np.array(list(first_numbers.values()), dtype=np.int64)
 
-    def score(batch: Lengths) -> list[float]:
+    def score(batch: Indices) -> list[float]:
         last = np.cumsum([len(documents[number]) for number in batch]) - 1
         pairs = [pair for number in batch for pair in documents[number]]
         before = np.concatenate([np.arange(len(documents[number])) for number in batch])
-        rows, previous = with_previous(last, before, sentences=model.sentences, reach=model.reach)
+        rows, previous = with_previous(
+            last, before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
+        )
         batch_pairs = [pairs[row] for row in rows]
         inputs = pad([target for _, target in batch_pairs], first=BEGIN)
         labels = pad([targets[number] for number in batch], last=END)
-        given = target_lengths[batch] - own_lengths[batch]  # units of previous sentences
-        labels[np.arange(labels.shape[1]) < given[:, None]] = PADDING
+        previous_units = target_lengths[batch] - lengths[batch]
+        labels[np.arange(labels.shape[1]) < previous_units[:, None]] = PADDING
         labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
         ids = (pad([source for source, _ in batch_pairs], last=END), inputs, labels, previous)
         return SCORES[type(model)](model, *(torch.from_numpy(array).to(model.device) for array in ids)).tolist()
 
-    units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
-    with_contexts = np.array(units, dtype=np.int64)
-    batches = length_batches(with_contexts, with_contexts, tokens=UNITS)
-    longest_first = [distinct[batch] for batch in reversed(batches)]  # so that memory runs out at once if it does
-    with evaluating(model):
-        scores = in_batches(score, longest_first, target_lengths, progress=progress, processes=processes)
+    batch_units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
+    sizes = np.array(batch_units, dtype=np.int64)
+    batches = length_batches(sizes, sizes, tokens=BATCH_UNITS)
+    longest_first = [distinct[batch] for batch in reversed(batches)]  # so that memory, if too small, runs out early
+    with evaluation_mode(model):
+        scores = process_batches(score, longest_first, target_lengths, progress=progress, processes=processes)
     return [scores[number] for number in originals]
 
 
@@ -88,7 +91,7 @@ def _log_probabilities(
 ) -> Tensor:
     """Source ids [B, S], target ids with BEGIN and with END [B, T], rows of previous sentences [B, K] -> [B].
 
-    Rows without labels are only context for the others.
+    Rows after the labels are only context for the others.
     """
     states, _ = model.predict(source, inputs, previous)
     return -_losses(model.output(states[: len(labels)]), labels).sum(1)

@@ -1,4 +1,4 @@
-"""Translate sentences of ids, or documents sentence by sentence, with the search of the model's kind."""
+"""Translate sentences of ids, or documents sentence by sentence, with the search for the model's kind."""
 
 from collections import deque
 from collections.abc import Callable, Collection
@@ -10,94 +10,91 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from context_nmt.corpus.batching import BREAK, Joined, Sentences, joined_lengths, pad, sentences_before
+from context_nmt.corpus.batching import BREAK, Indices, Joined, Sentences, joined_lengths, pad, sentences_before
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import (
     Lengths,
     TranslationInput,
     check_positions,
-    evaluating,
-    in_batches,
+    evaluation_mode,
     lengths_of,
+    process_batches,
     split_documents,
 )
-from context_nmt.decoding.linear_maps import prepared
+from context_nmt.decoding.linear_maps import prepared_weights
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.files import UserError
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
-from context_nmt.models.kinds.document import DocumentModel, KnownSentences, context_of
+from context_nmt.models.kinds.document import DocumentModel, SentenceStates, context_of
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext
 
-Search = Callable[[Any, TranslationInput, Lengths, DecodingSettings], list[list[Hypothesis]]]
+Search = Callable[[Any, TranslationInput, Indices, DecodingSettings], list[list[Hypothesis]]]
 
 
 def search_sentences(
-    model: TranslationModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
+    model: TranslationModel, text: TranslationInput, batch: Indices, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    """Return the n_best best translations of each sentence, best first; a batch is the numbers of its sentences.
+    """Return the n_best best translations of each sentence in a batch of sentence numbers, best first.
 
-    Translations of previous sentences, which a model may join with it, are left out, see `_own`. Log-probability and
-    score remain those of the whole hypothesis, so several of a sentence may have equal tokens.
+    If the model joins sentences, the translations of previous sentences are removed, see `_last_sentence`. The
+    log-probability and score remain those of the whole hypothesis, so hypotheses may have equal tokens.
     """
     forbidden = (PADDING,) if model.previous_targets else (PADDING, BREAK)
     state = model.start(model.encode(text.ids(batch)))
     best = _search(model, state, text.translated_lengths[batch], settings, forbidden)
     return [
-        [replace(one, tokens=_own(one.tokens, previous)) for one in hypotheses]
+        [replace(hypothesis, tokens=_last_sentence(hypothesis.tokens, previous)) for hypothesis in hypotheses]
         for hypotheses, previous in zip(best, text.previous_targets[batch].tolist(), strict=True)
     ]
 
 
-def _own(tokens: tuple[int, ...], previous: int) -> tuple[int, ...]:
-    """Return what follows as many BREAKs as there are previous sentences, or the last BREAK if there are fewer.
-
-    Delete further BREAKs, but no text.
-    """
-    starts = [0, *(place + 1 for place, token in enumerate(tokens) if token == BREAK)]
+def _last_sentence(tokens: tuple[int, ...], previous: int) -> tuple[int, ...]:
+    """Return the tokens after BREAK number `previous`, or after the last BREAK if there are fewer, without BREAKs."""
+    starts = [0, *(position + 1 for position, token in enumerate(tokens) if token == BREAK)]
     return tuple(token for token in tokens[starts[min(previous, len(starts) - 1)] :] if token != BREAK)
 
 
 def search_documents(
-    model: DocumentModel, text: TranslationInput, batch: Lengths, settings: DecodingSettings
+    model: DocumentModel, text: TranslationInput, batch: Indices, settings: DecodingSettings
 ) -> list[list[Hypothesis]]:
-    """Return the n_best best translations of each sentence of whole documents, best first.
+    """Return the n_best best translations of each sentence in a batch of whole documents, best first.
 
-    The first sentences of all documents are translated together, then the second ones, and so on. Later sentences see
-    the best translation of an earlier one, run through the decoder once more from BEGIN, or its reference with
-    `text.references`. If no mechanism after the decoder looks at translations, they are not run through it again.
+    The first sentences of all documents are translated together, then the second ones, and so on. If a mechanism after
+    the decoder reads previous translations, the best translation of each sentence, or its reference in
+    `text.references`, is run through the decoder once more from BEGIN.
     """
     documents = split_documents(batch, text.before)
     results: dict[int, list[Hypothesis]] = {}
-    previous: list[deque[KnownSentences]] = [deque(maxlen=model.sentences) for _ in documents]
+    previous: list[deque[SentenceStates]] = [deque(maxlen=model.context_sentences) for _ in documents]
     longest = max(map(len, documents))
     for position in range(longest):
         unfinished = [number for number, document in enumerate(documents) if position < len(document)]
         numbers = np.array([documents[number][position] for number in unfinished])
         source = text.ids(numbers)
         context = _context(model, [previous[number] for number in unfinished])
-        alone = model.encode_alone(source)
-        memory = model.with_context(alone, context)
+        memory_without_context = model.encode_without_context(source)
+        memory = model.with_context(memory_without_context, context)
         best = _search(model, model.start(memory, context), text.translated_lengths[numbers], settings)
         results.update(zip(numbers.tolist(), best, strict=True))
         if position + 1 == longest:
-            break  # no later sentence needs these as context
+            break  # no later sentence has these as context
         translations: list[NDArray[np.integer[Any]]] = [
             np.array(hypotheses[0].tokens, dtype=np.int64) for hypotheses in best
         ]
         if text.references is not None:
             translations = [text.references[number] for number in numbers]
-        known = model.known_sources(source, alone)
+        encoded = model.source_states(source, memory_without_context)
         if model.decoder_output is not None:
             targets = torch.from_numpy(pad(translations, first=BEGIN)).to(source.device)
-            known |= model.known_targets(targets, memory)
+            encoded |= model.target_states(targets, memory)
         for row, number in enumerate(unfinished):
             length = int(text.translated_lengths[numbers[row]])
-            previous[number].append(_row(known, row, length + 1, len(translations[row]) + 1))
+            previous[number].append(_without_padding(encoded, row, length + 1, len(translations[row]) + 1))
     return [results[number] for number in batch.tolist()]
 
 
@@ -108,7 +105,7 @@ def _search(
     settings: DecodingSettings,
     forbidden: Collection[int] = (PADDING, BREAK),
 ) -> list[list[Hypothesis]]:
-    """Search from the state before the first step, given the lengths [B] of the sources."""
+    """Search from the state before the first step, given the source lengths [B]."""
     maximum = (settings.maximum_length_ratio * lengths).astype(np.int64) + settings.maximum_length_offset
     if model.target_embedding.positions is not None:
         maximum = np.minimum(maximum, model.target_embedding.positions.num_embeddings - 1)
@@ -128,29 +125,29 @@ def _search(
     )
 
 
-def _row(known: KnownSentences, row: int, source: int, target: int) -> KnownSentences:
-    """Return one sentence without its padding, [T, …], given its source and target lengths."""
-    lengths = {name: source if name.startswith("source") else target for name in known}
-    return {name: tensor[row, : lengths[name]].clone() for name, tensor in known.items()}
+def _without_padding(encoded: SentenceStates, row: int, source: int, target: int) -> SentenceStates:
+    """Return the states of one sentence without padding, [T, …], given its source and target lengths."""
+    lengths = {name: source if name.startswith("source") else target for name in encoded}
+    return {name: tensor[row, : lengths[name]].clone() for name, tensor in encoded.items()}
 
 
-def _context(model: DocumentModel, before: list[deque[KnownSentences]]) -> SentenceContext:
-    """Return the context of B sentences; some have fewer previous ones than the model looks at, or none."""
-    rows = [known for sentences in before for known in sentences]
+def _context(model: DocumentModel, before: list[deque[SentenceStates]]) -> SentenceContext:
+    """Return the context of B sentences, given their previous ones, which may be fewer than the model reads."""
+    rows = [encoded for sentences in before for encoded in sentences]
     if not rows:
-        return model.nothing_before(len(before))
-    previous = torch.full((len(before), model.sentences), -1, device=model.device)
+        return model.empty_context(len(before))
+    previous = torch.full((len(before), model.context_sentences), -1, device=model.device)
     first = 0
     for row, sentences in enumerate(before):
         count = len(sentences)
-        previous[row, model.sentences - count :] = torch.arange(first, first + count)
+        previous[row, model.context_sentences - count :] = torch.arange(first, first + count)
         first += count
-    # padded with PADDING, no word and states of 0
-    stacked = {name: pad_sequence([known[name] for known in rows], batch_first=True) for name in rows[0]}
+    # padded with PADDING, False and 0
+    stacked = {name: pad_sequence([encoded[name] for encoded in rows], batch_first=True) for name in rows[0]}
     return context_of(stacked, previous)
 
 
-# For each class of models, its search and the setting for the number of hypotheses of a sentence held in memory.
+# The search for each class of models, and the setting for its number of hypotheses per sentence.
 SEARCHES: dict[type, tuple[Search, str]] = {
     TranslationModel: (search_sentences, "beam"),
     DocumentModel: (search_documents, "beam"),
@@ -170,12 +167,11 @@ def translate_ids(
 ) -> list[list[Hypothesis]]:
     """Return the `settings.n_best` best hypotheses of every sentence, best first, in the order of the input.
 
-    An empty sentence is translated, too: the model then sees END alone. `documents` has the sentences of each
-    document; a model that looks at previous sentences sees its own best translations of them, or `references`, one for
-    each sentence. A model that joins sentences translates each by itself, and sees no earlier translation.
-    See `in_batches` for `progress` and `processes`.
-    Raise UserError for a sentence or reference that is longer than the model's learned positions, and if `n_best`
-    exceeds the width of the search.
+    An empty sentence is also translated: the model then sees only END. `documents` are the sentence numbers of each
+    document. A model that reads previous sentences sees its own best translations of them, or their `references`. A
+    model that joins sentences translates each independently, and sees no earlier translation. For `progress` and
+    `processes` see `process_batches`. Raise UserError for a sentence or reference that is longer than the model's
+    learned positions, and if `n_best` exceeds the width of the search.
     """
     own_lengths = lengths_of(sentences)
     before = sentences_before(documents, len(sentences))
@@ -195,10 +191,10 @@ def translate_ids(
         references=references,
         device=model.device,
     )
-    with evaluating(model), prepared(model, settings.precision):
-        results = in_batches(
+    with evaluation_mode(model), prepared_weights(model, settings.precision):
+        results = process_batches(
             lambda batch: search(model, text, batch, settings),
-            batches(lengths, text.before, settings.batch_tokens, width),
+            batch_documents(lengths, text.before, settings.batch_tokens, width),
             lengths,
             progress=progress,
             processes=processes,
@@ -206,18 +202,18 @@ def translate_ids(
     return [results[number] for number in range(len(lengths))]
 
 
-def batches(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Lengths]:
-    """Cut sentences into batches of whole documents, in which one sentence of each is translated at a time.
+def batch_documents(lengths: Lengths, before: Lengths, tokens: int, width: int) -> list[Indices]:
+    """Split sentences into batches of whole documents, which are translated one sentence per document at a time.
 
-    `before` is the number of preceding sentences in each sentence's document; all 0 if sentences are independent.
-    Documents of similar size share a batch, of at most `tokens` source tokens times `width` at a time; a larger one is
-    alone. The largest come first, so that memory runs out at once if it does.
+    `before` is the number of preceding sentences in each sentence's document, 0 for independent sentences. Documents of
+    similar size share a batch, so that the sentences translated at a time have at most `tokens` source tokens times
+    `width`; a larger document has its own batch. The largest come first, so that memory, if too small, runs out early.
     """
     if len(lengths) == 0:
         return []
     starts = np.flatnonzero(before == 0)
     sizes = np.diff(starts, append=len(lengths))
-    longest = np.maximum.reduceat(lengths, starts) + 1  # END included
+    longest = np.maximum.reduceat(lengths, starts) + 1  # with END
     order = np.lexsort((-longest, -sizes))
     starts, sizes, longest = starts[order], sizes[order], longest[order]
     cuts: list[int] = []

@@ -1,4 +1,4 @@
-"""BLEU of the validation set while a model trains."""
+"""BLEU of the validation set during training."""
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.translating import translate_ids
@@ -7,11 +7,10 @@ from context_nmt.settings.decoding import DecodingSettings
 
 
 def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
-    """Return BLEU of the validation set on words as units make them up (with BPE, truecased tokens).
+    """Return BLEU of the validation set on the words that units form (with BPE, truecased tokens).
 
-    The search is greedy, or takes the most probable length; the variant's search settings are not used. Unknown words
-    stay `<unk>`. The score steers training and is no result; the significance stage computes results, with their
-    signatures.
+    The search is greedy, or uses the most probable length, regardless of the variant's search settings. Unknown words
+    stay `<unk>`. The score only steers training; the significance stage computes scores to report, with signatures.
     """
     import sacrebleu  # training needs it for nothing else
 

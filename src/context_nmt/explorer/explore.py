@@ -13,8 +13,8 @@ from context_nmt.corpus.binarized import BinarizedCorpus, Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, Vocabulary
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.in_batches import check_positions, evaluating, lengths_of
-from context_nmt.decoding.linear_maps import prepared
+from context_nmt.decoding.in_batches import check_positions, evaluation_mode, lengths_of
+from context_nmt.decoding.linear_maps import prepared_weights
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import attention
 from context_nmt.explorer.attention import MASK_TEXT, Vocabularies
@@ -29,6 +29,7 @@ from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.parameters import Experiment
+from context_nmt.settings.run_layout import split_run_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedC
     torch_device = device_named(device)
     systems = []
     for run in runs:
-        variant = run.rpartition("-")[0]
+        variant, _ = split_run_name(run)
         plan = experiment.with_plan_of(variant).plan(variant, "decoding")
         systems.append(
             System(
@@ -154,10 +155,15 @@ def _autoregressive(
     sees_targets = model.in_documents or model.previous_targets > 0
     seen = references if references is not None and sees_targets else translations
     before, words = sentences_before(documents, len(sources)), vocabularies["target"].words
-    with evaluating(model), recording(model, attention.names_shown(model)) as outputs:
+    with evaluation_mode(model), recording(model, attention.names_shown(model)) as outputs:
         for number in tracked(range(len(sources)), progress, len(sources), "sentences"):
             # previous sentences are joined with this one, or are further rows of the batch, or neither
-            rows, previous = with_previous(np.array([number]), before, sentences=model.sentences, reach=model.reach)
+            rows, previous = with_previous(
+                np.array([number]),
+                before,
+                context_sentences=model.context_sentences,
+                receptive_sentences=model.receptive_sentences,
+            )
             first = number - int(before[number])
             own_sources = sources[max(first, number - model.previous_sources) : number + 1]
             own_targets = [*seen[max(first, number - model.previous_targets) : number], translations[number]]
@@ -185,8 +191,8 @@ def _masked(system: System, passage: Passage, vocabularies: Vocabularies, progre
     assert isinstance(model, MaskedLanguageModel)
     read: list[Tensor] = []
     with (
-        evaluating(model),
-        prepared(model, settings.precision),  # as translate_ids
+        evaluation_mode(model),
+        prepared_weights(model, settings.precision),  # as translate_ids
         recording(model, attention.names_shown(model)) as outputs,
     ):
         for ids in tracked(passage.sources, progress, len(passage.sources), "sentences"):

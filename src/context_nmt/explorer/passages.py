@@ -10,7 +10,7 @@ from context_nmt.explorer.explore import Passage, explore, load_systems
 from context_nmt.explorer.page import Explored, Selected, write_explorer, write_picture
 from context_nmt.files import UserError
 from context_nmt.measures.contrastive import read_items
-from context_nmt.models.checkpoints import weights_of_run
+from context_nmt.models.checkpoints import run_weights_path
 from context_nmt.progress import say
 from context_nmt.settings.parameters import Experiment
 
@@ -59,7 +59,7 @@ def show_runs(experiment: Experiment, runs: Sequence[str], query: PassageQuery, 
     if output.suffix == ".svg" and len(runs) > 1:
         raise UserError(f"--output is {output}, a picture of one run, but there are {len(runs)}: {', '.join(runs)}")
     for run in runs:
-        weights_of_run(experiment.model(run))  # first: without a run, the other files are missing, too
+        run_weights_path(experiment.model(run))  # first: without a run, the other files are missing, too
     corpus = BinarizedCorpus(experiment.binarized)
     passage = find(experiment, corpus, query)
     systems = load_systems(experiment, runs, corpus, device)

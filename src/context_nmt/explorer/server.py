@@ -23,7 +23,7 @@ from context_nmt.corpus.text_chain import TextChain, without_invisible
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import page_text, to_json
 from context_nmt.files import UserError, decoded_lines
-from context_nmt.models.checkpoints import weights_of_run
+from context_nmt.models.checkpoints import run_weights_path
 from context_nmt.progress import say
 from context_nmt.settings.parameters import Experiment
 
@@ -46,7 +46,7 @@ def serve_runs(experiment: Experiment, runs: Sequence[str], *, port: int, device
     """
     with _listener(port) as listener:  # first: loading takes time
         for run in runs:
-            weights_of_run(experiment.model(run))
+            run_weights_path(experiment.model(run))
         chain = TextChain(experiment.model(runs[0]) / "text")
         systems = load_systems(experiment, runs, chain.corpus, device)
         settings = uvicorn.Config(

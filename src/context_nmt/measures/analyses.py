@@ -11,7 +11,7 @@ import sacrebleu
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
-from context_nmt.decoding.in_batches import gathered
+from context_nmt.decoding.in_batches import gather_results
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import read_lines, read_parallel
 from context_nmt.measures.attention import attention_measures
@@ -22,7 +22,7 @@ from context_nmt.measures.recording import Analysed
 from context_nmt.measures.rows import TEXT, Row, row, write_rows
 from context_nmt.measures.scores import read_test
 from context_nmt.models.checkpoints import load_run
-from context_nmt.models.devices import device_named, processes
+from context_nmt.models.devices import device_named, join_processes
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
@@ -46,14 +46,14 @@ def analyse_run(experiment: EvaluationFolder, variant: str, seed: int, *, device
     torch_device = device_named(device)
     model = load_run(experiment.model(run), torch_device, corpus)
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
-    with processes(torch_device) as group:
+    with join_processes(torch_device) as group:
         tests = group.share(list(corpus.tests))
         rows = {
             test: list(_rows(experiment, run, Analysed(model, corpus, test, settings)))
             for test in tracked(tests, run, len(tests), "test sets")
         }
-        gathered_rows = gathered(rows, group)
-    if group.first:
+        gathered_rows = gather_results(rows, group)
+    if group.is_first:
         write_rows(experiment.analyses(run), run, (row for test in corpus.tests for row in gathered_rows[test]))
 
 

@@ -34,13 +34,13 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
             write_rows(experiment.contrastive(run), run, [])
         return
     from context_nmt.decoding.forced_scoring import score_pairs  # imports PyTorch, which takes two seconds
-    from context_nmt.decoding.in_batches import all_processes
+    from context_nmt.decoding.in_batches import join_processes_with_workers
     from context_nmt.models.checkpoints import load_run
     from context_nmt.models.devices import device_named
 
     results = {}
     model = load_run(experiment.model(run), device_named(device), corpus)
-    with all_processes(model.device) as group:
+    with join_processes_with_workers(model.device) as group:
         for name in tracked(corpus.contrastive, run, len(corpus.contrastive), "sets"):
             sources, targets = corpus.parallel(name)
             items = read_items(experiment.tokenized / f"{name}.items.json", len(sources))
@@ -56,7 +56,7 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
             sums = dict(zip(candidates, log_probabilities, strict=True))
             means = {one: score / (len(targets[one[1]]) + 1) for one, score in sums.items()}  # END included
             results[name] = (items, {SUMMED: items.margins(sums), NORMALIZED: items.margins(means)})
-    if not group.first:
+    if not group.is_first:
         return
     with replacing_folder(experiment.contrastive_outcomes(run)) as folder:
         for name, (_, margins) in results.items():

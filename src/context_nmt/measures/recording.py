@@ -12,7 +12,7 @@ from torch.nn import functional
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.decoding import masked_search
-from context_nmt.decoding.in_batches import check_positions, evaluating
+from context_nmt.decoding.in_batches import check_positions, evaluation_mode
 from context_nmt.measures.rows import Row, row
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
@@ -116,15 +116,15 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
         *(sources, targets),
         maximum_length=None,
         documents=documents,
-        sentences=model.sentences,
-        reach=model.reach,
+        context_sentences=model.context_sentences,
+        receptive_sentences=model.receptive_sentences,
     )
     masked = isinstance(model, MaskedLanguageModel)
     check_positions(model.source_embedding.positions, sources.lengths, f"{test}: sentence")
     if not masked:
         check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
     batches = pairs.batches(tokens=TOKENS)
-    with evaluating(model), recording(model, names) as outputs:
+    with evaluation_mode(model), recording(model, names) as outputs:
         for numbers in tracked(batches, test, len(batches), "batches"):
             batch = pairs.load(numbers).to(next(model.parameters()).device)
             tokens = batch.target_inputs

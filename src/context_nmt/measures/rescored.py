@@ -12,7 +12,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.decoding.forced_scoring import score_pairs
-from context_nmt.decoding.in_batches import all_processes
+from context_nmt.decoding.in_batches import join_processes_with_workers
 from context_nmt.decoding.search import Hypothesis
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
@@ -27,14 +27,14 @@ from context_nmt.models.model import Model
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
-from context_nmt.settings.layout import rescored_name
+from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.run_layout import run_name
 
 
 def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: str, *, device: str) -> None:
     """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
 
-    The names of their files are those of `rescored_name`. If torchrun has started several processes, they share the
+    Their files are named VARIANT.rescored-SEED. If torchrun has started several processes, they share the
     work, and the first one writes the files. Raise UserError for unknown names, missing files, and vocabularies that
     differ.
     """
@@ -43,14 +43,15 @@ def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: st
     corpus, torch_device = BinarizedCorpus(experiment.binarized), device_named(device)
     model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, judge))
     results = {}
-    with all_processes(torch_device) as group:
+    with join_processes_with_workers(torch_device) as group:
         sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
         for test in tracked(corpus.tests, run, unit="sentences", sizes=sizes):
             sentences = corpus.side(test, corpus.source)
             results[test] = rescore_ids(model, teacher, sentences, settings, progress=f"{run} {test}", processes=group)
-    if not group.first:
+    if not group.is_first:
         return
-    name, chain, vocabulary = rescored_name(run), TextChain(experiment.model(run) / "text"), corpus.target_vocabulary
+    name, chain = run_name(variant + RESCORED, seed), TextChain(experiment.model(run) / "text")
+    vocabulary = corpus.target_vocabulary
     units = {test: [vocabulary.text(best.tokens) for best in found] for test, found in results.items()}
     write_hypotheses(experiment.hypotheses(name), {test: chain.target_tokens(lines) for test, lines in units.items()})
     write_rows(experiment.scores(name), name, score_rows(experiment, name))

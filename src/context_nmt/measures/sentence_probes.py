@@ -18,11 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from context_nmt.corpus.batching import length_batches, pad
+from context_nmt.corpus.batching import Indices, length_batches, pad
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import END
-from context_nmt.decoding.in_batches import Lengths, check_positions, evaluating, in_batches, usable
+from context_nmt.decoding.in_batches import check_positions, decode_workers, evaluation_mode, process_batches
 from context_nmt.files import read_json
 from context_nmt.measures.probe import Probe
 from context_nmt.measures.probing_tasks import GROUPS, SPLITS, Task, find_tasks, read_task
@@ -165,12 +165,14 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     check_positions(model.source_embedding.positions, lengths, "sentence")
 
-    def work(batch: Lengths) -> list[NDArray[np.floating]]:
+    def work(batch: Indices) -> list[NDArray[np.floating]]:
         memory = model.encode(torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(model.device))
         real = memory.padding[..., None]
         return list(((memory.states[-1] * real).sum(1) / real.sum(1)).cpu().numpy())
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=TOKENS)
-    with evaluating(model):
-        states = in_batches(work, batches, lengths, progress=None, processes=Processes(workers=usable(model.device)))
+    with evaluation_mode(model):
+        states = process_batches(
+            work, batches, lengths, progress=None, processes=Processes(workers=decode_workers(model.device))
+        )
     return torch.from_numpy(np.stack([states[number] for number in range(len(lengths))]))

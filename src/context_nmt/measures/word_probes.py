@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus, TokenFile
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING, Vocabulary
-from context_nmt.decoding.in_batches import evaluating
+from context_nmt.decoding.in_batches import evaluation_mode
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import TaggedWord, Tags, find_tags, tagged_words
 from context_nmt.measures.probe import Probe
@@ -66,7 +66,7 @@ def read_layers(model: Model, pairs: Pairs, numbers: Indices) -> dict[str, Layer
     inputs = batch.targets if isinstance(model, MaskedLanguageModel) else batch.target_inputs
     inner = [f"decoder.layers.{number}.feed_forward" for number in range(len(model.decoder.layers) - 1)]
     names = ["target_embedding", *inner, "decoder.final_norm"]
-    with evaluating(model):
+    with evaluation_mode(model):
         memory = model.encode(batch.source)
         with recording(model, names) as outputs:
             model.decode(inputs, memory)

@@ -1,1 +1,1 @@
-"""One file per mechanism; each exports SLOTS, Settings, build and FACTS."""
+"""Mechanisms, one file each, with SLOTS, Settings, build and FACTS."""

@@ -1,16 +1,17 @@
 """A continuous cache of translated words after the decoder (Tu et al., TACL 2018), the baseline of Miculicich et al.
 
-The paper's letters, for a position t with decoder state s_t and output of the cross-attention c_t:
+The paper's letters, for a position t with decoder state s_t and cross-attention output c_t:
 
-    (c_i, s_i)                                          a cell for each of the last words that were translated
+    (c_i, s_i)                                          a cell for each of the last translated words
     m_t   = sum_i softmax_i(c_t c_i) s_i                key matching, value reading
     lam   = sigmoid(U s_t + V c_t + W m_t + b)          a gate per element
     out   = (1 - lam) s_t + lam m_t
 
-A sentence's words enter the cache when it is complete. A word that is in the cache gets the mean of its cell and the
-new c and s; a new one takes the cell of the least recently used word. Two simplifications: the cache is filled from the
-last `sentences` sentences only, so that older content of a cell is forgotten, and a word that lost its cell and returns
-has its earlier uses again. Gradients stop at the cells. Without a previous sentence out = s_t.
+A sentence's words enter the cache when it is complete. The cell of a word that is already in the cache becomes the mean
+of its content and the new c and s; a new word takes the cell of the least recently used word. There are two
+simplifications: the cache is filled only from the last `sentences` sentences, so older content of a cell is forgotten;
+and a word that returns after it lost its cell has its earlier uses again. Gradients stop at the cells. Without a
+previous sentence, out = s_t.
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class Settings(Checked):
     """The size of the cache."""
 
     cells: PositiveInteger = 25  # words in the cache
-    sentences: PositiveInteger = 7  # previous sentences that fill it; 7 mostly suffice for 25 cells
+    sentences: PositiveInteger = 7  # previous sentences that fill the cache; 7 usually suffice for 25 cells
 
 
 def build(settings: Settings, place: Place) -> "CacheMemory":
@@ -51,16 +52,16 @@ class CacheMemory(nn.Module):
     def forward(self, states: Tensor, context: SentenceContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         keys, values, filled = self._cells(context)
-        crossed = context.own_crossed
-        assert crossed is not None  # after a decoder
+        cross_output = context.current_cross_output
+        assert cross_output is not None  # after a decoder
         any_filled = filled.any(-1)[:, None, None]
-        with torch.autocast("cuda" if states.is_cuda else "cpu", enabled=False):  # sums over D, unscaled
-            precise = torch.promote_types(crossed.dtype, torch.float32)
-            scores = crossed.to(precise) @ keys.to(precise).transpose(1, 2)
+        with torch.autocast("cuda" if states.is_cuda else "cpu", enabled=False):  # sums over D are not scaled
+            precise = torch.promote_types(cross_output.dtype, torch.float32)
+            scores = cross_output.to(precise) @ keys.to(precise).transpose(1, 2)
             read = self.weights(
                 scores.masked_fill(~(filled[:, None] | ~any_filled), -torch.inf).softmax(-1)
             ) @ values.to(precise)
-        gate = self.gate(torch.cat([states, crossed, read], -1))
+        gate = self.gate(torch.cat([states, cross_output, read], -1))
         return torch.where(any_filled, (1 - gate) * states + gate * read, states)
 
     def _cells(self, context: SentenceContext) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,30 +69,30 @@ class CacheMemory(nn.Module):
         state = {} if context.state is None else context.state
         if "keys" not in state:
             before = context.before
-            # the word that each position produced; the last position of a sentence produced none
+            # the word that each position produced; the last position of a sentence produced no word
             words, real = (
                 tensor.roll(-1, dims=-1)[:, -self.sentences :].flatten(1)
                 for tensor in (before["inputs"], before["target_words"])
             )
             shares, state["filled"] = cells(words, real, self.cells)
-            for name, states in {"keys": before["crossed"], "values": before["target"]}.items():
+            for name, states in {"keys": before["cross_output"], "values": before["target"]}.items():
                 uses = states.detach()[:, -self.sentences :].flatten(1, 2)
                 state[name] = shares.to(uses.dtype) @ uses
         return state["keys"], state["values"], state["filled"]
 
 
 def cells(words: Tensor, real: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Ids [B, M] in the order of their use, and a mask of real ones -> shares [B, M, M], and a mask of cells [B, M].
+    """Ids [B, M] in the order of use, and a mask of real words -> shares [B, M, M], and a mask of cells [B, M].
 
     A cell is the last use of one of the `count` most recently used words. Row i of the shares mixes the uses of word i:
-    the last use has a half, the one before a quarter, and so on to the first two, which have equal shares.
+    1/2 for the last use, 1/4 for the use before, and so on, with equal shares for the first two uses.
     """
     same = (words[:, :, None] == words[:, None]) & real[:, :, None] & real[:, None]  # [B, M, M]
-    later = same.triu(1).sum(-1)  # later uses of each position's word
+    later = same.triu(1).sum(-1)  # number of later uses of each position's word
     last = real & (later == 0)
-    newer = last.flip(1).cumsum(1).flip(1) - last.int()  # words whose last use is later than this one
+    newer = last.flip(1).cumsum(1).flip(1) - last.int()  # number of words whose last use is later than this position
     first = same.tril(-1).sum(-1) == 0
-    share = 0.5 ** (later + (~first).int())  # of a position in its word's cell
+    share = 0.5 ** (later + (~first).int())  # of each position in its word's cell
     return same * share[:, None], last & (newer < count)
 
 

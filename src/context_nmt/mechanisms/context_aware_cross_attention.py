@@ -1,13 +1,13 @@
-"""Context-aware cross-attention (Ding et al., COLING 2020): every head also looks closely around the word it aligns to.
+"""Context-aware cross-attention (Ding et al., COLING 2020): every head also attends locally, around its aligned word.
 
-The paper's letters, for a query of a head and the source positions j, which see psi = q k_j / sqrt(d_k):
+The paper's letters, for a query q of a head and source positions j with scores psi_j = q k_j / sqrt(d_k):
 
     j*   = argmax_j psi_j                           the word that the head aligns the query to
-    loc  = psi where |j - j*| <= window, else -inf  2 window + 1 words at the most                              eq. 1
-    g    = sigmoid(w q / sqrt(d_k) + c)             a gate per head and query; w and c are the layer's, for all heads
+    loc  = psi where |j - j*| <= window, else -inf  at most 2 window + 1 words                                  eq. 1
+    g    = sigmoid(w q / sqrt(d_k) + c)             a gate per head and query; all heads of a layer share w and c
     a    = g softmax(psi) + (1 - g) softmax(loc)    then dropout, values, heads side by side and W_O            eq. 2
 
-Eq. 1 writes the target position i for j*; the text and the authors' code take the alignment. `center: target` is eq. 1.
+Eq. 1 has the target position i in place of j*, as with `center: target`; the text and the authors' code use j*.
 """
 
 import math
@@ -35,7 +35,7 @@ SLOTS = ("cross_attention",)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """The words that count as near."""
+    """The words that local attention sees."""
 
     window: NonNegativeInteger = 9  # positions on each side of the centre
     # the centre: the source word with each head's largest weight, or the target position (eq. 1)
@@ -48,7 +48,7 @@ def build(settings: Settings, place: Place) -> "ContextAwareCrossAttention":
 
 
 class ContextAwareCrossAttention(MultiHeadAttention):
-    """Queries [B, T, D] -> [B, T, D]; it shows the weights a and the gate g."""
+    """Queries [B, T, D] -> [B, T, D]; `shows` has the weights a and the gate g."""
 
     shows = Shows(weights=("attend.weights",), global_share="gate")
 
@@ -69,7 +69,7 @@ class ContextAwareCrossAttention(MultiHeadAttention):
         """[B, T, D] -> [B, T, D]."""
         keys, values = self._over_memory(context)
         heads = split_heads(self.query(queries), self.heads)
-        with torch.autocast("cuda" if queries.is_cuda else "cpu", enabled=False):  # rounding would move windows
+        with torch.autocast("cuda" if queries.is_cuda else "cpu", enabled=False):  # rounding would move the windows
             precision = torch.promote_types(heads.dtype, torch.float32)
             weights = self._weights(heads.to(precision), keys.to(precision), context)
         weights = functional.dropout(weights, self.attend.dropout, self.training)
@@ -84,11 +84,11 @@ class ContextAwareCrossAttention(MultiHeadAttention):
         return self.attend.weights(gate * psi.softmax(-1) + (1 - gate) * local)
 
     def _near(self, psi: Tensor, context: LayerContext) -> Tensor:
-        """Return a mask of the source positions at most `window` from the centre, bool [B, H or 1, T, S]."""
+        """Return a mask of the source positions at most `window` from the centre, [B, H or 1, T, S]."""
         positions = torch.arange(psi.size(-1), device=psi.device)
         if self.center == "alignment":
             center = psi.argmax(-1, keepdim=True)
-        else:  # after the end of a shorter source, its end
+        else:  # past the end of a shorter source, its end
             first = _steps_before(context)
             rows = torch.arange(first, first + psi.size(-2), device=psi.device)[:, None]
             center = rows.minimum(context.mask.sum(-1, keepdim=True) - 1)
@@ -104,7 +104,7 @@ def _steps_before(context: LayerContext) -> int:
 
 
 def _with_the_global_gate(attention: nn.Module, plain: nn.Module) -> None:
-    """The gate lets the whole sentence through, and the window not at all."""
+    """Open the gate: only global attention remains."""
     copy_parts(attention, plain, "query", "key", "value", "output")
     set_gate(attention.get_submodule("gate"), 1e4)
 

@@ -1,17 +1,17 @@
-"""Context-aware self-attention (Yang et al., AAAI 2019): queries and keys see the sentence as a whole and lower layers.
+"""Context-aware self-attention (Yang et al., AAAI 2019): queries and keys see the whole sentence and lower layers.
 
-The paper's letters, for layer l, whose queries are projected from its input X_l (under pre-norm, normalized):
+The paper's letters, for layer l with input X_l (normalized under pre-norm):
 
-    Q = X_l W_Q + b_Q               K likewise; V is never contextualised
-    C_Q = c U_Q                     c the context, U without a bias                                       eq. 5
+    Q = X_l W_Q + b_Q               K likewise; V has no context
+    C_Q = c U_Q                     c is the context; U has no bias                                       eq. 5
     lambda_Q = sigmoid(Q v_H + C_Q v_C + a)         a gate per position, in (0, 1)                        eq. 6
     Q^ = (1 - lambda_Q) Q + lambda_Q C_Q            then heads, softmax and W_O as usual                  eq. 5
                                                     without gates, in our reading, Q^ = Q + C_Q
 
-    global       c = mean of X_l over the real tokens; in a causal decoder over those up to each one      eq. 8
-    deep         c = [X_1; ...; X_{l-1}] of each position; layer 1 has none and is plain                  eq. 9
-    deep_global  c = [c_1; ...; c_l], the means of this layer's input and all below                       eq. 10
-    deep_global_and_deep     the sum of both projections, as one U on both contexts side by side
+    global       c = mean of X_l over the real tokens; in a causal decoder, up to each position           eq. 8
+    deep         c = [X_1; ...; X_{l-1}] at each position; layer 1 has no context and is plain            eq. 9
+    deep_global  c = [c_1; ...; c_l], the means of this layer's input and of all lower layers' inputs     eq. 10
+    deep_global_and_deep     the sum of both projections, as one U on the two contexts side by side
 """
 
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ from context_nmt.transformer.attention import (
     Place,
     ScaledDotProduct,
     Shows,
-    extended,
     linear,
     merge_heads,
     split_heads,
+    with_earlier_steps,
 )
 from context_nmt.transformer.facts import Facts, copy_parts, plain_parameters, set_gate
 
@@ -40,7 +40,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The kind of context, and the projections it is mixed into."""
 
-    # the mean of the layer's input; the inputs of all lower layers; their means; or the last two together
+    # the mean of the layer's input; the inputs of lower layers; the means of all these; or the last two together
     context: Literal["global", "deep", "deep_global", "deep_global_and_deep"] = "deep_global_and_deep"
     # the projections that the context is mixed into
     mixed_into: Literal["queries_and_keys", "queries", "keys"] = "queries_and_keys"
@@ -55,7 +55,7 @@ def build(settings: Settings, place: Place) -> "ContextAwareSelfAttention":
 
 
 class ContextAwareSelfAttention(nn.Module):
-    """Queries [B, T, D] -> [B, T, D]; the gates that it shows are lambda, [B, T, 1 or H, 1]."""
+    """Queries [B, T, D] -> [B, T, D]; the gates in `shows` are lambda, [B, T, 1 or H, 1]."""
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()
@@ -77,24 +77,24 @@ class ContextAwareSelfAttention(nn.Module):
         """[B, T, D] -> [B, T, D]."""
         contexts = self._context(context)
         heads = split_heads(self.query(queries, contexts), self.heads)
-        keys = extended(context.state, "keys", split_heads(self.key(queries, contexts), self.heads))
-        values = extended(context.state, "values", split_heads(self.value(queries), self.heads))
+        keys = with_earlier_steps(context.state, "keys", split_heads(self.key(queries, contexts), self.heads))
+        values = with_earlier_steps(context.state, "values", split_heads(self.value(queries), self.heads))
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
     def _context(self, context: LayerContext) -> Tensor:
-        """Return the context c of each position, [B, T, C]; [B, 1, C] where it is the same for all."""
+        """Return the context c of each position, [B, T, C], or [B, 1, C] if it is the same for all."""
         contexts = []
         if self.layers_of_means:
             contexts.append(_mean(torch.cat(context.stack_inputs[-self.layers_of_means :], dim=-1), context))
         if self.with_layers_below:
             contexts += context.stack_inputs[:-1]
-        if len(contexts) < 2:  # one mean is projected once, not at each position
+        if len(contexts) < 2:  # a single mean is projected once, not at each position
             return contexts[0] if contexts else context.stack_inputs[0]
         return torch.cat([tensor.expand(-1, context.padding.size(1), -1) for tensor in contexts], dim=-1)
 
 
 class Contextualised(nn.Module):
-    """A projection of the input, and a gated one of its context mixed into it, eq. 5 and 6."""
+    """A projection of the input, mixed by a gate with a projection of its context, eq. 5 and 6."""
 
     def __init__(self, place: Place, context_width: int, gates: int, gate_bias: float) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class Contextualised(nn.Module):
 
 
 def _mean(states: Tensor, context: LayerContext) -> Tensor:
-    """States [B, T, C] -> their mean over real tokens [B, 1, C]; if causal, up to each position [B, T, C]."""
+    """States [B, T, C] -> their mean over real tokens, [B, 1, C]; if causal, up to each position, [B, T, C]."""
     if context.state is not None:
         context.state["sum"] = states + context.state.get("sum", 0)
         context.state["count"] = 1 + context.state.get("count", 0)
@@ -133,7 +133,7 @@ def _mean(states: Tensor, context: LayerContext) -> Tensor:
 
 
 def _with_closed_gates(attention: nn.Module, plain: nn.Module) -> None:
-    """Queries and keys without their context."""
+    """Close the gates: queries and keys have no context."""
     copy_parts(attention, plain, "value", "output")
     for name in ("query", "key"):
         attention.get_submodule(f"{name}.projection").load_state_dict(plain.get_submodule(name).state_dict())
@@ -145,9 +145,9 @@ FACTS = Facts(
     parameters=lambda place: plain_parameters(place) + 2 * place.width**2 + 2 * (2 * place.width + 1),
     neutral=_with_closed_gates,
     other_settings=tuple(
-        {"context": context, **more}
+        {"context": context, **variation}
         for context in ("global", "deep", "deep_global", "deep_global_and_deep")
-        for more in (
+        for variation in (
             {},
             {"mixed_into": "queries"},
             {"mixed_into": "keys"},

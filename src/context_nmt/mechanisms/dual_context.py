@@ -1,7 +1,8 @@
 """The Dual Contextual module in place of self-attention (Ampomah et al. 2021, doi 10.1007/s10590-021-09282-0).
 
-Every position sees its neighbourhood through a gated convolution, and attends twice: to these neighbourhoods and to the
-positions themselves. The paper's letters, for layer input r (it is post-norm; under pre-norm r is normalized):
+A gated convolution gives every position its local context. Every position attends twice: to the local contexts, and to
+the positions themselves. The paper's letters, for layer input r, which under pre-norm is normalized (the paper uses
+post-norm):
 
     conv_t = [r_{t-a}, ..., r_{t+b}] W_r + b_r      f = a + b + 1 positions, the kernel size; 2D outputs     eq. 6
     rhat_t = conv_t[:D] * sigmoid(conv_t[D:])
@@ -10,9 +11,9 @@ positions themselves. The paper's letters, for layer input r (it is post-norm; u
     h_g    = FI_g(queries, keys and values r)
     zhat   = [h_l; h_g] W_z + b_z                   the residual and norm around it are the layer's          eq. 8, 9
 
-The window is centred, and one of even size extends one position further to the right (a = (f - 1) // 2); in a causal
+The window is centred; if its size is even, it extends one position further to the right (a = (f - 1) // 2). In a causal
 decoder it ends at t. Of all readings, separate projections for both units without an output map come closest to the
-parameters that the paper counts: 12.6 million in six layers, where it says 12.7.
+paper's number of parameters: 12.6 million in six layers; the paper says 12.7.
 """
 
 from dataclasses import dataclass
@@ -29,10 +30,10 @@ from context_nmt.transformer.attention import (
     ScaledDotProduct,
     Shows,
     State,
-    extended,
     linear,
     merge_heads,
     split_heads,
+    with_earlier_steps,
 )
 from context_nmt.transformer.facts import Facts, copy_parts
 
@@ -43,7 +44,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The window of the local context."""
 
-    kernel_size: PositiveInteger = 2  # f, the positions in a window, its own included
+    kernel_size: PositiveInteger = 2  # f, the number of positions in a window, including the position itself
 
 
 def build(settings: Settings, place: Place) -> "DualContext":
@@ -86,7 +87,7 @@ class LocalContext(nn.Module):
         self.norm = nn.LayerNorm(place.width, eps=place.layer_norm_epsilon)
 
     def forward(self, inputs: Tensor, context: LayerContext) -> Tensor:
-        """Inputs r [B, T, D] -> l_c [B, T, D]; padding is zero for the convolution."""
+        """Inputs r [B, T, D] -> l_c [B, T, D]; the convolution sees 0 at padding."""
         length, left = inputs.size(1), self.kernel_size - 1
         if not context.causal:
             left //= 2
@@ -94,13 +95,13 @@ class LocalContext(nn.Module):
         if context.state is None:
             padded = functional.pad(real, (0, 0, left, self.kernel_size - 1 - left))
         else:
-            padded = self._with_earlier(real, context.state)
+            padded = self._prepend_earlier(real, context.state)
         windows = torch.cat([padded[:, shift : shift + length] for shift in range(self.kernel_size)], dim=-1)
         rhat = functional.glu(self.convolution(windows), dim=-1)
         return self.norm(inputs + self.dropout(rhat))
 
-    def _with_earlier(self, inputs: Tensor, state: State) -> Tensor:
-        """Return the inputs of the last f - 1 steps and of this one, [B, f, D]."""
+    def _prepend_earlier(self, inputs: Tensor, state: State) -> Tensor:
+        """Return the inputs of the last f - 1 steps and of this step, [B, f, D]."""
         earlier = state.get("inputs")
         if earlier is None:
             earlier = inputs.new_zeros(len(inputs), self.kernel_size - 1, inputs.size(-1))
@@ -119,11 +120,11 @@ class FeatureInteraction(nn.Module):
         self.attend = ScaledDotProduct(dropout=place.attention_dropout)
 
     def forward(self, queries: Tensor, memory: Tensor, context: LayerContext, state: State | None) -> Tensor:
-        """Queries and the memory they attend to, [B, T, D] -> [B, T, D]; a step's keys and values join the state's."""
+        """Queries and memory [B, T, D] -> [B, T, D]; a decoding step appends its keys and values to the state."""
         heads, keys, values = (
             split_heads(mapped, self.heads) for mapped in (self.query(queries), self.key(memory), self.value(memory))
         )
-        keys, values = extended(state, "keys", keys), extended(state, "values", values)
+        keys, values = with_earlier_steps(state, "keys", keys), with_earlier_steps(state, "values", values)
         return merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal))
 
 
@@ -135,7 +136,7 @@ def _parameters(place: Place) -> int:
 
 @torch.no_grad()
 def _without_the_local_unit(module: nn.Module, plain: nn.Module) -> None:
-    """W_z sees the global unit alone, as the plain output map."""
+    """Let W_z see only the global unit, as the plain output map does."""
     copy_parts(module.get_submodule("global_interaction"), plain, "query", "key", "value")
     weight = module.get_parameter("output.weight")
     weight.copy_(torch.cat([torch.zeros_like(weight[:, ::2]), plain.get_parameter("output.weight")], dim=1))

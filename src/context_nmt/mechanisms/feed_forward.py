@@ -14,7 +14,7 @@ ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """No settings: width, activation and dropout are the model's."""
+    """No settings: width, activation and dropout are keys of model."""
 
 
 def build(settings: Settings, place: Place) -> "FeedForwardNetwork":
@@ -23,7 +23,7 @@ def build(settings: Settings, place: Place) -> "FeedForwardNetwork":
 
 
 class FeedForwardNetwork(nn.Module):
-    """[B, T, D] -> [B, T, D], each position for itself."""
+    """[B, T, D] -> [B, T, D], independently at each position."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
     FFN(x) = (act(x W) * x V) W_2, without biases       eq. 6; act is a sigmoid (GLU), Swish_1 (SwiGLU), GELU or ReLU
 
-The paper keeps the number of parameters by taking 2/3 of the hidden width (section 2): `hidden_share`.
+The paper keeps the number of parameters by reducing the hidden width to 2/3 (section 2): `hidden_share`.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def build(settings: Settings, place: Place) -> "GatedFeedForward":
 
 
 class GatedFeedForward(nn.Module):
-    """[B, T, D] -> [B, T, D], each position for itself."""
+    """[B, T, D] -> [B, T, D], independently at each position."""
 
     def __init__(self, settings: Settings, place: Place) -> None:
         super().__init__()

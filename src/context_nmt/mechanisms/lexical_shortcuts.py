@@ -1,6 +1,6 @@
 """Lexical shortcuts (Emelin, Titov and Sennrich, WMT 2019): keys and values see the embeddings through a gate.
 
-The paper's letters, with E the embeddings (positions and dropout included) and H the input of the layer:
+The paper's letters, with the embeddings E (including positions and dropout) and the input H of the layer:
 
     K_sc = E W_K^sc                 K = H W_K               the same for V                          eq. 5 to 8
     r_K  = sigmoid(K_sc + K + b_K)                          a gate for each element                 eq. 9, 10
@@ -8,11 +8,11 @@ The paper's letters, with E the embeddings (positions and dropout included) and 
 
 With feature fusion, [K_sc; K] = [E; H] W_K, one map of 2D to 2D, eq. 13 and 14.
 
-H is not normalized, as in eq. 7 and 8 and in the authors' code: under pre-norm only the queries are. In cross-attention
-E and H are the source's embeddings and the encoder's output, which under pre-norm ends in a norm. Non-lexical shortcuts
-take the output of layer l - 2 for E (the embeddings up to layer 2; in cross-attention that of the encoder's last layer
-but one). The authors' code adds the attention to the normalized H, where every other sublayer adds to H itself:
-official_residual.
+H is not normalized, as in eq. 7 and 8 and in the authors' code: under pre-norm, only the queries are. In
+cross-attention, E and H are the source embeddings and the encoder's output, which under pre-norm is normalized.
+Non-lexical shortcuts replace E by the output of layer l - 2, or by the embeddings up to layer 2; in cross-attention, by
+the output of the encoder's last layer but one. With `official_residual`, as in the authors' code, the output is added
+to the normalized H; every other sublayer adds to H itself.
 """
 
 import math
@@ -28,10 +28,10 @@ from context_nmt.transformer.attention import (
     Place,
     ScaledDotProduct,
     Shows,
-    extended,
     linear,
     merge_heads,
     split_heads,
+    with_earlier_steps,
 )
 from context_nmt.transformer.facts import Facts, copy_parts
 
@@ -43,12 +43,10 @@ class Settings(Checked):
     """The kind of shortcut and its projection."""
 
     feature_fusion: bool = False  # one projection for embeddings and states together (eq. 13, 14)
-    lexical: bool = True  # shortcuts from the embeddings; false: from the output of two layers below
-    gates: bool = True  # false: K' = K_sc + K, in our reading of the paper, where training then fails
-    official_residual: bool = False  # add to the normalized input, as the authors' code does; not in the paper
-    normalized_states: bool = (
-        False  # H normalized as the queries are, in self-attention under pre-norm; not in the paper
-    )
+    lexical: bool = True  # shortcuts from the embeddings; false: from two layers below
+    gates: bool = True  # false: K' = K_sc + K, our reading of the paper, which says that training then fails
+    official_residual: bool = False  # add to the normalized input, as in the authors' code; not in the paper
+    normalized_states: bool = False  # in self-attention under pre-norm, H is normalized; not in the paper
 
 
 def build(settings: Settings, place: Place) -> "LexicalShortcuts":
@@ -57,7 +55,7 @@ def build(settings: Settings, place: Place) -> "LexicalShortcuts":
 
 
 class LexicalShortcuts(nn.Module):
-    """Queries [B, T, D] -> [B, T, D]; the gates that it shows are r_K and r_V, [B, S, D]."""
+    """Queries [B, T, D] -> [B, T, D]; the gates in `shows` are r_K and r_V, [B, S, D]."""
 
     independent_queries = True
 
@@ -83,7 +81,7 @@ class LexicalShortcuts(nn.Module):
     def _over_self(self, queries: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
         shortcut = context.stack_states[0 if self.lexical else max(self.layer - 2, 0)]
         keys, values = self._gated(shortcut, queries if self.normalized_states else context.stack_states[-1])
-        return extended(context.state, "keys", keys), extended(context.state, "values", values)
+        return with_earlier_steps(context.state, "keys", keys), with_earlier_steps(context.state, "values", values)
 
     def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:
         state = {} if context.state is None else context.state
@@ -102,7 +100,7 @@ class Gate(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        limit = math.sqrt(3 / width)  # Glorot-uniform for a vector, as the authors draw it
+        limit = math.sqrt(3 / width)  # Glorot-uniform for a vector, as in the authors' code
         self.bias = nn.Parameter(torch.empty(width).uniform_(-limit, limit))  # b
         self.gate = nn.Sigmoid()
 
@@ -113,7 +111,7 @@ class Gate(nn.Module):
 
 
 class Sum(nn.Module):
-    """Add two projections; a mixture without a gate."""
+    """Add two projections, in place of a gate."""
 
     def forward(self, shortcut: Tensor, projected: Tensor) -> Tensor:
         """K_sc and K [B, S, D] -> K' [B, S, D]."""
@@ -121,7 +119,7 @@ class Sum(nn.Module):
 
 
 class SeparateProjections(nn.Module):
-    """E and H, each with its own map, eq. 5 to 8."""
+    """Separate projections of E and H, eq. 5 to 8."""
 
     def __init__(self, place: Place, gates: bool) -> None:
         super().__init__()
@@ -135,7 +133,7 @@ class SeparateProjections(nn.Module):
 
 
 class FusedProjection(nn.Module):
-    """Both projections from the concatenation of E and H, eq. 13 and 14."""
+    """One projection of E and H together, eq. 13 and 14."""
 
     def __init__(self, place: Place, gates: bool) -> None:
         super().__init__()
@@ -147,8 +145,8 @@ class FusedProjection(nn.Module):
         return self.mixed(*self.projection(torch.cat([shortcut, states], dim=-1)).chunk(2, dim=-1))
 
 
-class _KeysOfTheRawInput(MultiHeadAttention):
-    """Keys and values of H, which is not normalized."""
+class _AttentionToRawInput(MultiHeadAttention):
+    """Plain attention with keys and values of H, which is not normalized."""
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         states = context.memory_states or context.stack_states
@@ -156,7 +154,7 @@ class _KeysOfTheRawInput(MultiHeadAttention):
 
 
 def _parameters(place: Place) -> int:
-    """Queries and output as ever; with feature fusion two maps of twice the width, and a vector for each gate."""
+    """Plain query and output maps; with feature fusion, two maps of twice the width and a vector per gate."""
     width = place.width
     biases = 2 * width + 2 * 2 * width if place.bias else 0
     return 2 * width**2 + 2 * (2 * width) ** 2 + 2 * width + biases
@@ -164,7 +162,7 @@ def _parameters(place: Place) -> int:
 
 @torch.no_grad()
 def _without_shortcuts(module: nn.Module, plain: nn.Module) -> None:
-    """Closed gates, and the second half of each fused map sees H alone."""
+    """Close the gates, and let the second half of each fused map see only H."""
     copy_parts(module, plain, "query", "output")
     for name in ("key", "value"):
         module.get_parameter(f"{name}.mixed.bias").fill_(-1e4)
@@ -178,7 +176,7 @@ FACTS = Facts(
     settings={"feature_fusion": True},
     parameters=_parameters,
     neutral=_without_shortcuts,
-    equals=lambda place: _KeysOfTheRawInput(width=place.width, heads=place.heads, bias=place.bias, dropout=0.0),
+    equals=lambda place: _AttentionToRawInput(width=place.width, heads=place.heads, bias=place.bias, dropout=0.0),
     other_settings=(
         {},
         {"lexical": False},

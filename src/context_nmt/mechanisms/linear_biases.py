@@ -1,10 +1,11 @@
 """Attention with linear biases, ALiBi (Press, Smith and Lewis, ICLR 2022): scores fall linearly with the distance.
 
-    softmax(q_i K^T + m [-(i - 1), ..., -2, -1, 0])         section 3; m a slope for each head, not learned
+    softmax(q_i K^T + m [-(i - 1), ..., -2, -1, 0])         section 3; m is a fixed slope for each head
 
-For H a power of 2, the slopes are 2^(-8/H), 2^(-16/H), ..., 2^-8; otherwise those of the next lower power of 2, then
-every other one of the next higher, as in the authors' code. The paper has a decoder only. In an encoder the distance
-is |i - j|, as the authors suggest for it. Set model.positions to none: the paper adds no positions to the embeddings.
+If H is a power of 2, the slopes are 2^(-8/H), 2^(-16/H), ..., 2^-8. Otherwise they are the slopes for the next lower
+power of 2, followed by every second slope for the next higher one, as in the authors' code. The paper has only a
+decoder; in an encoder the distance is |i - j|, as the authors suggest. Set model.positions to none: the paper adds no
+positions to the embeddings.
 """
 
 import math

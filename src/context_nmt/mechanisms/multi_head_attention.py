@@ -1,4 +1,4 @@
-"""The plain attention (Vaswani et al. 2017, section 3.2.2), which fills every slot that a variant does not name."""
+"""Plain attention (Vaswani et al. 2017, section 3.2.2), the default for every attention slot."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention", "cross_attention")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """No settings: sizes, biases and dropout are the model's."""
+    """No settings: sizes, biases and dropout are keys of model."""
 
 
 def build(settings: Settings, place: Place) -> MultiHeadAttention:

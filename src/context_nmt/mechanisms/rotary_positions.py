@@ -2,9 +2,9 @@
 
     q_m = R_m W_q x_m                   k_n = R_n W_k x_n                               eq. 16
     R_m rotates the pair of dimensions (2i, 2i + 1) of a head by the angle m theta_i    eq. 15
-    theta_i = 10000^(-2i / d)           d the width of a head                           section 3.2.2
+    theta_i = 10000^(-2i / d)           d is the width of a head                        section 3.2.2
 
-so that q_m . k_n depends on m - n alone. As in most code since, the pairs are (i, i + d / 2), which only renames the
+so that q_m . k_n depends only on m - n. As in most later code, the pairs are (i, i + d / 2), which only renames the
 dimensions. Set model.positions to none: the paper adds no positions to the embeddings.
 """
 
@@ -19,9 +19,9 @@ from context_nmt.transformer.attention import (
     LayerContext,
     MultiHeadAttention,
     Place,
-    extended,
     merge_heads,
     split_heads,
+    with_earlier_steps,
 )
 from context_nmt.transformer.facts import Facts, plain_parameters
 
@@ -56,13 +56,13 @@ class RotaryAttention(MultiHeadAttention):
         heads, keys = (
             _rotated(split_heads(projection(queries), self.heads), rotation) for projection in (self.query, self.key)
         )
-        keys = extended(context.state, "keys", keys)
-        values = extended(context.state, "values", split_heads(self.value(queries), self.heads))
+        keys = with_earlier_steps(context.state, "keys", keys)
+        values = with_earlier_steps(context.state, "values", split_heads(self.value(queries), self.heads))
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
 
 def _rotation(first: int, length: int, size: int, base: float, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return cosine and sine [T, D/H/2] of the positions' angles from `first` on, in at least fp32."""
+    """Return cosine and sine [T, D/H/2] of the angles of `length` positions from `first`, in at least fp32."""
     precision = torch.promote_types(like.dtype, torch.float32)
     frequencies = base ** (-torch.arange(0, size, 2, device=like.device, dtype=precision) / size)  # theta
     angles = torch.arange(first, first + length, device=like.device, dtype=precision)[:, None] * frequencies

@@ -1,1 +1,1 @@
-"""Whole models, built from settings, and their checkpoints."""
+"""Complete models, built from settings, and their checkpoints."""

@@ -1,4 +1,4 @@
-"""Average the checkpoints of one run into the model that is decoded."""
+"""Average the checkpoints of a run into the model for decoding."""
 
 import shutil
 from pathlib import Path
@@ -29,7 +29,7 @@ def average_run(experiment: RunLayout, variant: str, seed: int) -> None:
 
 
 def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destination: Path) -> None:
-    """Copy the files of text_chain.py into the folder `destination`; raise UserError for a missing one."""
+    """Copy the files that text_chain.py reads into the folder `destination`; raise UserError if one is missing."""
     corpus = BinarizedCorpus(binarized)
     files = [tokenized / "moses.json", subwords / "units.json", *tokenized.glob("truecaser.*.json")]
     files += [corpus.training_folder / f"vocabulary.{language}.txt" for language in (corpus.source, corpus.target)]
@@ -44,10 +44,10 @@ def copy_text_files(tokenized: Path, subwords: Path, binarized: Path, destinatio
 
 
 def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Average the last or the best checkpoints of a folder, in float64, and return weights and metadata.
+    """Average the last or best checkpoints of a folder in float64, and return weights and metadata.
 
-    A run that stopped early may have fewer than `count`; the metadata lists them. Raise UserError for a folder
-    without checkpoints.
+    The metadata list the checkpoints; a run that stopped early may have fewer than `settings.count`. Raise UserError if
+    the folder has no checkpoints.
     """
     validations = {}
     for path in folder.glob("checkpoint-*.safetensors"):
@@ -70,7 +70,7 @@ def average(folder: Path, settings: AveragingSettings, *, select_by: str) -> tup
     for path in chosen:
         weights, metadata = checkpoints.load(path)
         if sums and {name: sums[name].shape for name in sums} != {name: weights[name].shape for name in weights}:
-            raise UserError(f"{path}: its model differs from that of {chosen[0].name}")
+            raise UserError(f"{path}: its model differs from the model in {chosen[0].name}")
         for name, values in weights.items():
             sums[name] = sums[name] + values if name in sums else values.double()
     del metadata["validation"]

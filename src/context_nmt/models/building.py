@@ -1,4 +1,4 @@
-"""Build a model from its plan; no other module puts mechanisms into layers."""
+"""Build a model from its plan; only this module puts mechanisms into layers."""
 
 import importlib
 from typing import Any, get_args
@@ -31,7 +31,7 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
     source_table = target_table if model.tying == "all" else table(source_vocabulary)
     output = nn.Linear(model.width, target_vocabulary, bias=False)
     output.weight = table(target_vocabulary).weight if model.tying == "none" else target_table.weight
-    parts: dict[str, Any] = {  # in this order, since each draws its weights
+    parts: dict[str, Any] = {  # the order matters, because each part draws its weights
         "source_embedding": _embedding(model, source_table, bias=model.source_embedding_bias),
         "target_embedding": _embedding(model, target_table),
     }
@@ -64,11 +64,11 @@ def build(plan: ModelPlan, *, source_vocabulary: int, target_vocabulary: int) ->
 
 
 def _initialise_like_bert(model: nn.Module) -> None:
-    """Draw linear maps from N(0, 0.02); queries, keys and values by Glorot as one map, as Mask-Predict's code does."""
+    """Draw linear maps from N(0, 0.02); queries, keys and values Glorot-uniform as one map, as Mask-Predict does."""
     for name, module in model.named_modules():
         _, _, last = name.rpartition(".")
         if isinstance(module, nn.Linear) and last in ("query", "key", "value"):
-            nn.init.xavier_uniform_(module.weight, gain=0.5**0.5)  # of a map from D to 3 D
+            nn.init.xavier_uniform_(module.weight, gain=0.5**0.5)  # as for one map from D to 3 D
         elif isinstance(module, nn.Linear) and name != "output":
             nn.init.normal_(module.weight, std=0.02)
 
@@ -93,7 +93,7 @@ def _mechanism(plan: ModelPlan, slot: str, layer: int) -> Any:
 
 
 def place_of(model: ModelSettings, slot: str, layer: int) -> Place:
-    """Return the place of a slot's mechanism in a layer, counted from 1."""
+    """Return the Place of a slot in a layer, counted from 1."""
     return Place(
         slot=slot,
         layer=layer,

@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors with all metadata as one JSON string, so that equal weights are equal bytes."""
+"""Checkpoint files: safetensors with all metadata in one JSON string, so that equal weights give equal bytes."""
 
 import json
 from collections.abc import Iterator
@@ -17,33 +17,34 @@ from context_nmt.files import UserError, replacing
 from context_nmt.models.building import build
 from context_nmt.models.model import Model
 from context_nmt.models.plans import ModelPlan
-from context_nmt.settings.model import JOINED, OutputSlot
+from context_nmt.settings.model import CONCATENATION_KEYS, OutputSlot
+from context_nmt.settings.run_layout import split_run_name
 
 RUN_WEIGHTS = "model.safetensors"
-# Keys of `model` in which a model may differ from the one that it starts from.
-DROPOUTS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout")
-CONTEXT = ("kind", *JOINED)
+# Keys of `model` in which a model may differ from the model that it starts from.
+DROPOUT_KEYS = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout")
+JOINING_KEYS = ("kind", *CONCATENATION_KEYS)
 
 
 def save(path: Path, weights: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-    """Write weights and metadata, whole or not at all; raise UserError when the disk is full."""
+    """Write weights and metadata, completely or not at all; raise UserError if the disk is full."""
     with replacing(path) as temporary:
         contiguous = {name: weights[name].detach().cpu().contiguous() for name in sorted(weights)}
         try:
             save_file(contiguous, temporary, metadata={"json": json.dumps(metadata, sort_keys=True)})
-        except SafetensorError as error:  # which hides an OSError
+        except SafetensorError as error:  # it hides an OSError
             raise UserError(f"{path}: cannot be written ({error})") from None
 
 
 def load(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read weights and metadata; raise UserError for a missing, cut or foreign file."""
+    """Read weights and metadata; raise UserError for a missing, truncated or foreign file."""
     with _opened(path) as file:
-        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         return weights, json.loads(file.metadata()["json"])
 
 
 def load_metadata(path: Path) -> dict[str, Any]:
-    """Read the metadata alone; raise UserError for a missing, cut or foreign file."""
+    """Read only the metadata; raise UserError for a missing, truncated or foreign file."""
     with _opened(path) as file:
         return dict(json.loads(file.metadata()["json"]))
 
@@ -56,19 +57,19 @@ def _opened(path: Path) -> Iterator[Any]:
         with safe_open(path, framework="pt") as file:
             yield file
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: not a checkpoint of this program, or cut short ({error})") from None
+        raise UserError(f"{path}: not a checkpoint of this program, or truncated ({error})") from None
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Return all parameters by name; tied ones appear once."""
+    """Return all parameters by name; tied parameters appear once."""
     return dict(model.named_parameters())
 
 
 def load_weights(model: nn.Module, weights: dict[str, Tensor], origin: object) -> None:
-    """Copy weights into a model; raise UserError unless names and shapes are exactly the model's."""
+    """Copy weights into a model; raise UserError, which starts with `origin`, unless all names and shapes match."""
     parameters = weights_of(model)
     if different := sorted(parameters.keys() ^ weights.keys()):
-        raise UserError(f"{origin}: another model; only one of the two has {different[0]}")
+        raise UserError(f"{origin}: weights of another model; only one of the two has {different[0]}")
     with torch.no_grad():
         for name, parameter in parameters.items():
             if parameter.shape != weights[name].shape:
@@ -78,10 +79,10 @@ def load_weights(model: nn.Module, weights: dict[str, Tensor], origin: object) -
 
 
 def initialise_from_run(model: nn.Module, plan: ModelPlan, path: Path, corpus: BinarizedCorpus) -> None:
-    """Copy a run's weights into a model that may have further mechanisms after its stacks; these stay as they are.
+    """Copy a run's weights into a model; mechanisms after its stacks that the run does not have keep their weights.
 
-    The model may also join sentences where the other does not. Raise UserError unless all other names, all shapes, the
-    vocabularies and the kind of layers match the run's.
+    The model may also join sentences where the run does not. Raise UserError unless all other names, all shapes, the
+    vocabularies and the settings of the layers match the run's.
     """
     weights, metadata = load(path)
     check_vocabularies(path, metadata, corpus)
@@ -91,15 +92,15 @@ def initialise_from_run(model: nn.Module, plan: ModelPlan, path: Path, corpus: B
 def load_compatible_weights(
     model: nn.Module, plan: ModelPlan, weights: dict[str, Tensor], start: ModelPlan, origin: object
 ) -> None:
-    """Copy another plan's weights, see `initialise_from_run`; raise UserError with their origin if they do not fit."""
+    """Copy weights of a model with the plan `start` as in `initialise_from_run`; errors start with `origin`."""
     stored = asdict(start.model)
     for key, value in asdict(plan.model).items():
-        if key not in (*DROPOUTS, *CONTEXT) and stored[key] != value:
+        if key not in (*DROPOUT_KEYS, *JOINING_KEYS) and stored[key] != value:
             raise UserError(f"{origin}: has model.{key} {stored[key]}; the variant that starts from it has {value}")
-    new_weights = {
+    after_stacks = {
         name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)
     }
-    load_weights(model, {**new_weights, **weights}, origin)
+    load_weights(model, {**after_stacks, **weights}, origin)
 
 
 def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: int) -> dict[str, Any]:
@@ -107,26 +108,26 @@ def model_metadata(plan: ModelPlan, source_vocabulary: int, target_vocabulary: i
     return {"plan": plan.to_dict(), "vocabulary": {"source": source_vocabulary, "target": target_vocabulary}}
 
 
-def weights_of_run(folder: Path) -> Path:
-    """Return the file of a run's weights; raise UserError with the names of trained runs if there is none."""
+def run_weights_path(folder: Path) -> Path:
+    """Return the file of a run's weights; raise UserError with the names of trained runs if it does not exist."""
     path = folder / RUN_WEIGHTS
     if not path.is_file():
         runs = sorted(weights.parent.name for weights in folder.parent.glob(f"*/{RUN_WEIGHTS}"))
-        variants = (folder.name, folder.name.rpartition("-")[0])  # the seed may be what is missing
-        named = ", ".join([run for run in runs if run.rpartition("-")[0] in variants] or runs)
-        inside = sorted(weights.parent.name for weights in folder.glob(f"*/{RUN_WEIGHTS}"))
-        hint = "there is no other; run `make repro`, then this in the folder of the experiment"
-        if inside:
-            hint = f"name one of those in it: {', '.join(inside)}"
+        variants = (folder.name, split_run_name(folder.name)[0])  # the seed may be missing
+        similar = [run for run in runs if split_run_name(run)[0] in variants]
+        inner_runs = sorted(weights.parent.name for weights in folder.glob(f"*/{RUN_WEIGHTS}"))
+        hint = "there is no other; run `make repro`, then this command in the experiment's folder"
+        if inner_runs:
+            hint = f"name one of those in it: {', '.join(inner_runs)}"
         elif runs:
-            hint = f"runs are named VARIANT-SEED, such as {named}"
+            hint = f"runs are named VARIANT-SEED, such as {', '.join(similar or runs)}"
         raise UserError(f"{folder}: no trained run ({RUN_WEIGHTS}); {hint}")
     return path
 
 
 def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None = None) -> Model:
-    """Load the model of a run's folder, in evaluation mode; raise UserError if it does not fit the vocabularies."""
-    path = weights_of_run(folder)
+    """Load the model in a run's folder, in evaluation mode; raise UserError if it does not fit the corpus."""
+    path = run_weights_path(folder)
     weights, metadata = load(path)
     try:
         plan, sizes = ModelPlan.from_dict(metadata["plan"]), metadata["vocabulary"]
@@ -142,7 +143,7 @@ def load_run(folder: Path, device: torch.device, corpus: BinarizedCorpus | None 
 
 
 def check_vocabularies(path: Path, metadata: dict[str, Any], corpus: BinarizedCorpus) -> None:
-    """Raise UserError unless a checkpoint's vocabularies, or those of its run's text, are those of the corpus."""
+    """Raise UserError unless a checkpoint's vocabularies equal the vocabularies of the corpus."""
     model_sizes = (metadata["vocabulary"]["source"], metadata["vocabulary"]["target"])
     corpus_sizes = (len(corpus.source_vocabulary), len(corpus.target_vocabulary))
     if corpus_sizes != model_sizes:

@@ -1,4 +1,4 @@
-"""Find mechanisms: one file each in `mechanisms/`, loaded by its name."""
+"""Load mechanisms by name; each is a file in `mechanisms/`."""
 
 import importlib
 from pathlib import Path
@@ -17,7 +17,7 @@ FOLDER = Path(context_nmt.mechanisms.__path__[0])
 
 
 class Mechanism(Protocol):
-    """The contents of every file in `mechanisms/`."""
+    """The interface of every file in `mechanisms/`."""
 
     SLOTS: tuple[str, ...]
     Settings: type[Any]
@@ -26,20 +26,20 @@ class Mechanism(Protocol):
 
 
 def plain(slot: str) -> str:
-    """Return the mechanism that fills a slot which a variant does not name."""
+    """Return the name of the mechanism that fills a slot by default."""
     return "layer_norm" if slot == "norm" else "feed_forward" if slot.endswith("feed_forward") else PLAIN
 
 
 def names() -> list[str]:
-    """Return the names of all mechanisms on disk, sorted."""
+    """Return the sorted names of the files in `mechanisms/`."""
     return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 
 
 def load(name: str) -> Mechanism:
-    """Load a mechanism, one of `mechanisms/` or the module PACKAGE.MODULE; raise UserError if there is none."""
+    """Load a file of `mechanisms/`, or a module with the name PACKAGE.MODULE; raise UserError if it does not exist."""
     if "." not in name and name not in names():
         raise UserError(
-            f"no mechanism {name!r}; there are {some_names(name, names())}, and PACKAGE.MODULE is one of your own"
+            f"no mechanism {name!r}; there are {some_names(name, names())}, or PACKAGE.MODULE for a module of your own"
         )
     try:
         return cast(Mechanism, importlib.import_module(module(name)))
@@ -50,7 +50,7 @@ def load(name: str) -> Mechanism:
 
 
 def facts_of(name: str) -> Facts:
-    """Return what a mechanism says of itself, which may be nothing."""
+    """Return the FACTS of a mechanism, or the defaults if it has none."""
     return getattr(load(name), "FACTS", Facts())
 
 

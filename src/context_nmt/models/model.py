@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from context_nmt.transformer.embedding import Embedding
 from context_nmt.transformer.layers import Decoder, Encoder, Memory
 
-Predictions = tuple[Tensor, Tensor | None]  # decoder states [B, T, D], and a further loss in nats
+Predictions = tuple[Tensor, Tensor | None]  # decoder states [B, T, D], and a loss in nats to add
 
 
 class Model(nn.Module):
@@ -20,14 +20,14 @@ class Model(nn.Module):
     decoder: Decoder
     output: nn.Linear
 
-    in_documents: ClassVar[bool] = False  # whether it takes the previous sentences of a document
-    sentences: int = 0  # K, the number of previous sentences that a mechanism looks at
-    reach: int = 0  # number of previous sentences that a state depends on
+    in_documents: ClassVar[bool] = False  # whether it is given the previous sentences of a document
+    context_sentences: int = 0  # K, the number of previous sentences that its mechanisms read
+    receptive_sentences: int = 0  # number of previous sentences that its states depend on
     previous_sources: int = 0  # number of previous sentences that are joined with each source
-    previous_targets: int = 0  # and with each target
+    previous_targets: int = 0  # number of previous targets that are joined with each target
 
     def __init__(self, **parts: nn.Module) -> None:
-        """Register the parts; their order is that of the parameters."""
+        """Register the parts; their order is the order of the parameters."""
         super().__init__()
         for name, part in parts.items():
             self.add_module(name, part)
@@ -39,7 +39,7 @@ class Model(nn.Module):
 
     @property
     def needs_documents(self) -> bool:
-        """Return whether it sees previous sentences in any way."""
+        """Whether the model sees previous sentences in any way."""
         return self.in_documents or self.previous_sources > 0
 
     def forward(self, source: Tensor, target_inputs: Tensor) -> Tensor:
@@ -55,5 +55,5 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """Ids [B, S] and [B, T], rows of previous sentences [B, K], if any -> the inputs of the loss."""
+        """Ids [B, S] and [B, T], rows of previous sentences [B, K] or None -> decoder states, and a loss to add."""
         return self(source, target_inputs), None

@@ -1,4 +1,4 @@
-"""A variant as training reads it, fully resolved: training needs no params.yaml."""
+"""Fully resolved plans of variants, which training reads instead of params.yaml."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 from context_nmt.files import UserError, write_json
 from context_nmt.settings import Checked, check, read_plan
-from context_nmt.settings.model import JOINED, ModelSettings, TrainingSettings, output_slots
+from context_nmt.settings.model import CONCATENATION_KEYS, ModelSettings, TrainingSettings, output_slots
 
-KINDS = "context_nmt.models.kinds"  # one of its modules is loaded by name
+KINDS = "context_nmt.models.kinds"  # the package of the module for a kind, which is loaded by name
 VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan has training.validation_bleu
 
 
@@ -22,26 +22,26 @@ class Filling(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelPlan(Checked):
-    """A model without its vocabularies."""
+    """A model except for its vocabularies."""
 
     model: ModelSettings
     slots: dict[str, tuple[Filling, ...]]  # slot -> its fillings, layer by layer
 
     @property
     def kind_module(self) -> str:
-        """Return the module of the model's kind, which is `document` if a slot looks at previous sentences."""
+        """The module of the model's kind, which is `document` if a slot reads previous sentences."""
         if output_slots(self.slots):
             return f"{KINDS}.document"
         return f"{KINDS}.{'masked' if self.model.kind == 'masked' else 'autoregressive'}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without numbers of joined sentences that are 0."""
-        model = {key: value for key, value in asdict(self.model).items() if value or key not in JOINED}
+        """Return plain values for JSON; numbers of joined sentences are left out if 0."""
+        model = {key: value for key, value in asdict(self.model).items() if value or key not in CONCATENATION_KEYS}
         return asdict(self) | {"model": model}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ModelPlan":
-        """Undo `to_dict`; raise UserError for values that no plan of this version has."""
+        """Invert `to_dict`; raise UserError for values that are not a plan of this version."""
         try:
             return check(cls, values, where="")
         except UserError as error:
@@ -50,7 +50,7 @@ class ModelPlan(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan(Checked):
-    """A model and its recipe, metrics/plans/VARIANT/training.json."""
+    """A model and its training settings, metrics/plans/VARIANT/training.json."""
 
     model: ModelPlan
     training: TrainingSettings
@@ -62,5 +62,5 @@ class TrainingPlan(Checked):
 
     @classmethod
     def read(cls, path: Path) -> "TrainingPlan":
-        """Read a plan; raise UserError for a missing file and for values that no plan of this version has."""
+        """Read a plan; raise UserError if the file is missing or not a plan of this version."""
         return read_plan(cls, path)

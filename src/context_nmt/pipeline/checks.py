@@ -6,7 +6,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.events import AliasEvent
 
-from context_nmt.code_closure import OLD, old_code_files
+from context_nmt.code_closure import OUTDATED_MESSAGE, outdated_code_files
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
 from context_nmt.files import UserError, read_yaml
@@ -32,8 +32,8 @@ def check_experiments(root: Path) -> int:
     problems = []
     for name in (name for names in read_catalogue(catalogue).values() for name in names):
         problems += _errors(read_entry, catalogue, name)
-    if outdated := old_code_files(root):
-        problems.append(OLD.format(files=", ".join(outdated), root=root.resolve()))
+    if outdated := outdated_code_files(root):
+        problems.append(OUTDATED_MESSAGE.format(files=", ".join(outdated), root=root.resolve()))
     for folder in tracked(folders, "experiments", len(folders), "experiments"):
         problems += _folder_problems(root, folder)
         if not _errors(read_parameters, folder / "params.yaml"):
@@ -138,7 +138,7 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
         )
     for key in ("bitext", "distilled"):
         for variant in getattr(train, key):
-            if keys := settings.recipe(variant).looking_back:
+            if keys := settings.recipe(variant).context_keys:
                 yield (
                     f"train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without documents;"
                     " list it under train.document or train.continued"

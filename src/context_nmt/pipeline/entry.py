@@ -13,6 +13,7 @@ from context_nmt.command_line import one_line_errors
 from context_nmt.files import UserError, read_json
 from context_nmt.settings.launch import read_launch
 from context_nmt.settings.layout import Layout
+from context_nmt.settings.run_layout import split_run_name
 
 HELP = """Usage: python stages NAME [ARGUMENTS]
 
@@ -41,14 +42,14 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(known)}")
         if "DVC_STAGE" in os.environ and name != "code":
             words = [word for word in options if not word.startswith("-")]
-            names = {*words, *(word.rpartition("-")[0] for word in words)} - {""}  # of variants, or of runs
+            names = {*words, *(split_run_name(word)[0] for word in words)} - {""}  # of variants, or of runs
             plans = [Layout().plan(name, "training") for name in sorted(names)]
             recorded = [read_json(path)["code"] for path in plans if path.is_file()]
             check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
         words = ["python"]
         if not {"--help", "-h"} & set(options):
             launch = read_launch(Path("params.yaml"), root)
-            words = shlex.split(launch.of(name).command)
+            words = shlex.split(launch.for_stage(name).command)
             options += ["--tensorboard"] if name == "train" and launch.tensorboard else []
         words = [sys.executable if word == "python" else word for word in words]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.

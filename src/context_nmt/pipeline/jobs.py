@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError
 from context_nmt.pipeline.processes import StageProcesses
-from context_nmt.settings.launch import CLUSTER, LaunchSettings, launch_key
+from context_nmt.settings.launch import CLUSTER_FILE, LaunchSettings, launch_key
 from context_nmt.settings.parameters import ExperimentSettings, with_lineage
 
 if TYPE_CHECKING:  # loading it takes most of a second
@@ -122,12 +122,12 @@ class Machine:
             if (getattr(launch, key).gpus or 0) > len(self.gpus):
                 raise UserError(
                     f"launch.{key}.gpus is {getattr(launch, key).gpus}, but this machine has {len(self.gpus)};"
-                    f" {CLUSTER} in the project's folder can have another number for this machine"
+                    f" {CLUSTER_FILE} in the project's folder can have another number for this machine"
                 )
 
     def take(self, name: str) -> dict[str, str] | None:
         """Return the environment of a stage that starts, its threads and GPUs; None if there is no room for it now."""
-        settings, default = self.launch.of(name), 0 if launch_key(name) == "text" else min(1, len(self.gpus))
+        settings, default = self.launch.for_stage(name), 0 if launch_key(name) == "text" else min(1, len(self.gpus))
         # A stage's share of the cores is 0 if there are more stages than cores.
         cores = min(self.cores, settings.cores or self.cores // self.jobs)
         count = default if settings.gpus is None else settings.gpus

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
-from context_nmt.progress import INTERVAL, lenient, on_terminal, read_line
+from context_nmt.progress import INTERVAL_VARIABLE, ignore_broken_pipe, on_terminal, read_line
 
 AS_CHILD = "CONTEXT_NMT_CHILD"  # environment variable of DVC where `context-nmt repro` or a job has started it
 PATIENCE = 20  # seconds that interrupted stages have to tidy up
@@ -68,7 +68,7 @@ class Display:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with lenient(sys.stdout):
+        with ignore_broken_pipe(sys.stdout):
             self._bars.stop()
 
     def count(self, done: Iterable[str], needed: Iterable[str] = ()) -> None:
@@ -89,7 +89,7 @@ class Display:
                 self._bars.remove_task(task)
             self.count([stage] if kind == "done" else [])
         told = read_line(text) if self.live and stage in self._tasks else None
-        with lenient(sys.stdout):
+        with ignore_broken_pipe(sys.stdout):
             if told:
                 name = "" if told.name in stage else f"{told.name}: "
                 percent = "" if told.percent is None else f"{told.percent}% "
@@ -130,7 +130,7 @@ class StageProcesses:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.display = Display()
-        shown = {INTERVAL: "1"} if self.display.live else {}
+        shown = {INTERVAL_VARIABLE: "1"} if self.display.live else {}
         self.environment = shown | environment | {AS_CHILD: "1"}
         self.running: dict[str, subprocess.Popen[str]] = {}
         self._finished: queue.SimpleQueue[FinishedProcess] = queue.SimpleQueue()

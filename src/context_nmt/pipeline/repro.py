@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from context_nmt.code_closure import old_code_files
+from context_nmt.code_closure import outdated_code_files
 from context_nmt.files import UserError, locked
 from context_nmt.pipeline.checks import check_before_run
 from context_nmt.pipeline.dvc import Stage, read_stages
@@ -100,6 +100,6 @@ def reproduce(
 
 def _code_has_changed(root: Path) -> bool:
     try:
-        return bool(old_code_files(root))
+        return bool(outdated_code_files(root))
     except UserError:  # a file is missing, or the code cannot be read: the stage makes it, or says why
         return True

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from context_nmt.command_line import noticing
+from context_nmt.command_line import capture_signals
 from context_nmt.files import UserError, read_json, write_json
 from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.jobs import BAD, DONE, State, check_states
@@ -95,7 +95,8 @@ class Slurm:
         self.folder.mkdir(parents=True, exist_ok=True)
         jobs: Jobs = {}
         try:
-            with noticing(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:  # else a number could be lost
+            # Otherwise a job's number could be lost.
+            with capture_signals(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
                 write_json(self.note, [])
                 for stage, remade in chosen.items():
                     upstream = sorted(stages[stage].upstream & chosen.keys())
@@ -119,7 +120,7 @@ class Slurm:
             raise
 
     def _sbatch(self, stage: str, before: list[str], launch: LaunchSettings, *, remade: bool) -> str:
-        settings, key = launch.of(stage), launch_key(stage)
+        settings, key = launch.for_stage(stage), launch_key(stage)
         minutes = settings.hours and max(1, math.ceil(60 * settings.hours))
         grace = min(GRACE, 15 * minutes) if minutes else GRACE
         options = {

@@ -61,14 +61,16 @@ def _results(experiment: Experiment, variant: str) -> Iterator[Path]:
 
 def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
     """Return the trainings that params.yaml asks for: stage name -> end of its command."""
-    commands = {}
-    for seed in settings.seeds:
-        for teacher in settings.train.teachers:
-            commands[f"distill@{teacher}-{seed}"] = f" distill {teacher} {seed}"
-        for variant in settings.variants:
-            stage, start, teacher = training_of(settings.train, variant)
-            option = f" --start {start}" if start else " --distilled" if teacher else ""
-            commands[f"{stage}@{variant}-{seed}"] = f" train {variant} {seed}{option}"
+    commands = {
+        f"distill@{teacher}-{seed}": f" distill {teacher} {seed}"
+        for teacher in settings.train.teachers
+        for seed in settings.seeds
+    }
+    for variant in settings.variants:
+        training = training_of(settings.train, variant)
+        option = f" --start {training.start}" if training.start else " --distilled" if training.teacher else ""
+        for seed in settings.seeds:
+            commands[f"{training.stage}@{variant}-{seed}"] = f" train {variant} {seed}{option}"
     return commands
 
 

@@ -10,9 +10,10 @@ from context_nmt.measures.rows import TEXT, Row, read_rows, row
 from context_nmt.results.metrics import is_score, name_of
 from context_nmt.results.out_of_date import earlier_code, out_of_date
 from context_nmt.results.speeds import read_speeds
-from context_nmt.results.table import RESCORED, Results
+from context_nmt.results.table import Results
+from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.parameters import Experiment
-from context_nmt.settings.run_layout import run_name
+from context_nmt.settings.run_layout import run_name, split_run_name
 
 NUMBERS = ("update", "epoch", "learning_rate", "train_", "valid_")  # columns of learning curves, or their beginnings
 COLUMNS = (  # of results.csv
@@ -90,7 +91,8 @@ def _falls(curve: pd.DataFrame, validation: str) -> Iterator[Row]:
 
 def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     """Yield a run's rows on the sets that params.yaml names."""
-    corpus, probing, variant = experiment.settings.corpus, experiment.settings.probing, run.rpartition("-")[0]
+    corpus, probing = experiment.settings.corpus, experiment.settings.probing
+    variant, _ = split_run_name(run)
     tests = {*corpus.tests, *corpus.groups}
     files = {
         experiment.scores(run): tests,

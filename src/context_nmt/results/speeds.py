@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_json
-from context_nmt.settings.model import JOINED
+from context_nmt.settings.model import CONCATENATION_KEYS
 
 # By slot and mechanism, for settings whose default is null. If a mechanism itself said so, it would be trained anew.
 MEANING_OF_NULL = {("decoder_output", "hierarchical_attention"): {"context": "target"}}
@@ -57,7 +57,7 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
     for slot, layers in model["slots"].items():
         fillings = {json.dumps(_settings_with_cost(slot, layer), sort_keys=True) for layer in layers}
         slots[slot] = [json.loads(filling) for filling in sorted(fillings)]
-    return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in JOINED if key in model}
+    return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in CONCATENATION_KEYS if key in model}
 
 
 def _settings_with_cost(slot: str, layer: dict[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from scipy.stats import t as student
 from context_nmt.measures.rows import TESTS, Measure, Row, in_order
 from context_nmt.results.metrics import COUNTS, METRICS, P_VALUES, of_any_set
 from context_nmt.results.speeds import Speeds
+from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.parameters import Experiment, ExperimentSettings
-
-RESCORED = ".rescored"  # suffix of a system's name, see settings.layout.rescored_name
 
 
 @final

@@ -1,6 +1,6 @@
-"""Every key of a params.yaml, with its default and its allowed values, in a module for each group of stages.
+"""Every key of a params.yaml, with its default and allowed values, in one module for each group of stages.
 
-`check` compares YAML and JSON values with typed settings; its errors name the key, the value and the allowed values.
+`check` builds typed settings from YAML and JSON values; its errors name the key, the value and the allowed values.
 """
 
 import dataclasses
@@ -18,8 +18,10 @@ from pydantic import Field
 from context_nmt.files import UserError, read_json
 
 Settings = TypeVar("Settings")
-ADAPTER: Any = functools.cache(pydantic.TypeAdapter)  # one takes a millisecond, and a contrastive set has many lines
-FEW, NEAREST = 8, 3  # names that a message lists: all of a few, of more the nearest
+# Making an adapter takes a millisecond, and a contrastive set has many lines.
+TYPE_ADAPTER: Any = functools.cache(pydantic.TypeAdapter)
+# A message lists all names if there are at most MOST_LISTED, otherwise the MOST_SUGGESTED nearest ones.
+MOST_LISTED, MOST_SUGGESTED = 8, 3
 
 PositiveInteger = Annotated[int, Field(ge=1)]
 NonNegativeInteger = Annotated[int, Field(ge=0)]
@@ -31,7 +33,7 @@ ShareBelowOne = Annotated[float, Field(ge=0, lt=1)]  # for dropout, for example
 
 
 class Checked:
-    """Base of all settings: unknown keys, NaN and infinity are refused, see `check`."""
+    """Base class of all settings: `check` refuses unknown keys, NaN and infinity."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
@@ -43,12 +45,12 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_distinct(key: str, values: Sequence[Any]) -> None:
-    """Raise ValueError if a list contains a value twice."""
+    """Raise ValueError if `values` contains a value twice."""
     require(len(set(values)) == len(values), f"{key} is {list(values)}; each may be listed only once")
 
 
 def read_plan(kind: type[Settings], path: Path) -> Settings:
-    """Read settings from a JSON file of the plan stage; raise UserError for wrong ones."""
+    """Read settings from a JSON file of the plan stage; raise UserError for a wrong key or value."""
     values = read_json(path)
     try:
         return check(kind, values, where="")
@@ -59,24 +61,24 @@ def read_plan(kind: type[Settings], path: Path) -> Settings:
 def check(kind: type[Settings], values: Any, *, where: str, key: str = "") -> Settings:
     """Build settings from the plain values under `key` of a file; raise UserError with the path of a wrong key."""
     try:
-        return ADAPTER(kind).validate_json(json.dumps(values), strict=True)
+        return TYPE_ADAPTER(kind).validate_json(json.dumps(values), strict=True)
     except pydantic.ValidationError as failure:
-        # a misspelt key comes before the one that is then missing
+        # report a misspelt key before the key that is missing because of it
         error = min(failure.errors(), key=lambda error: error["type"] != "unexpected_keyword_argument")
         path = ".".join([*filter(None, [key]), *(str(name) for name in error["loc"] if name != "[key]")])
         raise UserError(": ".join(filter(None, [where, path, _explain(error, kind)]))) from None
     except ValueError as error:  # YAML has circular aliases
         raise UserError(": ".join(filter(None, [where, key, str(error)]))) from None
-    except TypeError:  # and dates, sets and binary data, which JSON has not
+    except TypeError:  # dates, sets and binary data, which JSON does not have
         raise UserError(f"{where}: {_not_json(values, [key] if key else [])}") from None
 
 
 def _not_json(value: Any, path: list[str]) -> str | None:
-    """Return what is wrong with the first value that JSON does not have, and its key."""
+    """Return a message about the first value that JSON does not have, with its key; None if there is none."""
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
-        found = (_not_json(name, path) or _not_json(one, [*path, str(name)]) for name, one in inner)
-        return next(filter(None, found), None)
+        messages = (_not_json(key, path) or _not_json(item, [*path, str(key)]) for key, item in inner)
+        return next(filter(None, messages), None)
     if isinstance(value, str | int | float | None):
         return None
     return f"{'.'.join(path) or 'a key'}: is a {type(value).__name__}, {value}; if it is text, put it into quotes"
@@ -93,18 +95,19 @@ def _explain(error: Any, kind: type) -> str:
     return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {error['input']!r}"
 
 
-def some_names(given: Any, known: Collection[str]) -> str:
-    """List the allowed names for a message; of many, those most similar to the given one."""
-    if len(known) <= FEW:
-        return ", ".join(known)
-    nearest = difflib.get_close_matches(str(given), known, n=NEAREST, cutoff=0.0)
-    return f"{', '.join(nearest)} and {len(known) - NEAREST} others"
+def some_names(name: Any, allowed: Collection[str]) -> str:
+    """List allowed names for a message about a wrong name; if there are many, only the most similar ones."""
+    if len(allowed) <= MOST_LISTED:
+        return ", ".join(allowed)
+    nearest = difflib.get_close_matches(str(name), allowed, n=MOST_SUGGESTED, cutoff=0.0)
+    return f"{', '.join(nearest)} and {len(allowed) - MOST_SUGGESTED} others"
 
 
-def unknown_key(key: Any, known: list[str]) -> str:
-    """Return the message for an unknown key, with the most similar known key and all known keys."""
-    nearest = difflib.get_close_matches(str(key), known, n=1)
-    return "unknown key" + (f"; did you mean {nearest[0]!r}?" if nearest else "") + f" (known: {', '.join(known)})"
+def unknown_key(key: Any, known_keys: list[str]) -> str:
+    """Return the message about an unknown key, with the most similar known key and all known keys."""
+    nearest = difflib.get_close_matches(str(key), known_keys, n=1)
+    suggestion = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    return f"unknown key{suggestion} (known: {', '.join(known_keys)})"
 
 
 def _known_keys(kind: Any, path: list[Any]) -> list[str]:

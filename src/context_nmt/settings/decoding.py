@@ -14,16 +14,16 @@ class DecodingSettings(Checked):
     beam: PositiveInteger = 4
     # divisor of log-probabilities: gnmt: ((5 + length) / 6) ** weight; fairseq: length ** weight; none: 1
     length_penalty: Literal["gnmt", "fairseq", "none"] = "gnmt"
-    length_penalty_weight: NonNegativeNumber = 0.6  # the exponent above
-    # exact: when no other hypothesis can win; beam: when as many hypotheses as the beam have ended
+    length_penalty_weight: NonNegativeNumber = 0.6  # exponent of the length penalty
+    # when the search ends: exact: when no other hypothesis can win; beam: when as many as the beam have ended
     stop: Literal["exact", "beam"] = "exact"
-    maximum_length_ratio: NonNegativeNumber = 1.5  # the longest output has ratio * source length + offset units
-    maximum_length_offset: PositiveInteger = 20  # the offset above
+    maximum_length_ratio: NonNegativeNumber = 1.5  # outputs have at most ratio * source length + offset units
+    maximum_length_offset: PositiveInteger = 20  # offset of the maximum length
     batch_tokens: PositiveInteger = 4096  # source tokens times beam; masked models: times length_beam
     # of linear maps; auto: bf16 where the processor or GPU has it, so that translations depend on the machine
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
     n_best: PositiveInteger = 1  # hypotheses to write per sentence; at most beam or length_beam
-    # document models: the previous target sentences are references instead of own translations
+    # document models: previous target sentences are references, not the model's translations
     reference_context: bool = False
     iterations: PositiveInteger = 10  # masked models: iterations of mask-predict
     length_beam: PositiveInteger = 5  # masked models: lengths to try per sentence

@@ -19,7 +19,7 @@ from context_nmt.settings import (
 from context_nmt.settings.text import TextPlan
 
 Tokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200"]
-# flores200 suits the languages of `char`, too, but sacrebleu downloads its model at the first use, without a checksum.
+# flores200 also suits the languages of `char`, but sacrebleu downloads its model on first use, without a checksum.
 TOKENIZERS: dict[str, Tokenizer] = {
     **dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh"),
     **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
@@ -39,22 +39,22 @@ class SignificanceSettings(Checked):
 
     # the score that is tested
     metric: Literal["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"] = "sacrebleu"
-    # how sacrebleu splits raw text; by default by the target language: zh, ja-mecab and ko-mecab for Chinese, Japanese
-    # and Korean, char for other languages that are written without spaces, and else 13a
+    # how sacrebleu splits raw text; the default depends on the target language: zh, ja-mecab and ko-mecab for Chinese,
+    # Japanese and Korean, char for other languages that are written without spaces, otherwise 13a
     tokenizer: Tokenizer | None = None
-    # least score of the references themselves, turned into tokens and back; the text stage refuses a lower one
+    # lowest allowed score of the references themselves, tokenized and detokenized; the text stage refuses a lower one
     minimum_ceiling: Annotated[float, Field(ge=0, le=100)] = 90.0
     resamples: PositiveInteger = 1000  # number of resamples of both bootstrap tests
-    # size of a resample relative to the test set, in compare-mt's test; its own default is 0.5
+    # size of a resample relative to the test set, in compare-mt's test, whose own default is 0.5
     sample_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
-    seed: Annotated[int, Field(ge=1, lt=2**32)] = 12345  # fixes the resamples; not 0, which sacrebleu takes as no seed
+    seed: Annotated[int, Field(ge=1, lt=2**32)] = 12345  # fixes the resamples; not 0, which sacrebleu treats as no seed
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceClassifierSettings(Checked):
     """The classifiers of sentence probes, see measures/sentence_probes.py."""
 
-    seeds: tuple[Seed, ...] = (1,)  # one classifier each; accuracies are means over them
+    seeds: tuple[Seed, ...] = (1,)  # one classifier per seed; accuracies are means over them
     hidden_width: PositiveInteger = 512  # size of the hidden layer
     learning_rate: PositiveNumber = 2.5e-4  # of RMSprop
     weight_decay: NonNegativeNumber = 1e-4  # of the hidden layer
@@ -77,7 +77,7 @@ class WordClassifierSettings(Checked):
     learning_rate: PositiveNumber = 2e-4  # of Adam
     adam_beta2: ShareBelowOne = 0.999  # the authors' code has 0.98
     adam_epsilon: PositiveNumber = 1e-8  # the authors' code has 1e-9
-    training_sentences: PositiveInteger = 100_000  # evenly spaced pairs of the training set; all if there are fewer
+    training_sentences: PositiveInteger = 100_000  # evenly spaced pairs of the training set; all of it if it is smaller
     batch_tokens: PositiveInteger = 4096  # tokens per batch
     epochs: PositiveInteger = 20  # maximum number of epochs
     patience: PositiveInteger = 5  # epochs without a better accuracy on the validation set
@@ -104,13 +104,13 @@ class ProbingSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan(TextPlan):
-    """The plan of tokenize and of the evaluation stages, metrics/plans/text.json."""
+    """The plan of the stages that tokenize and evaluate, metrics/plans/text.json."""
 
     tokenizer: Tokenizer | None = None
 
     @property
     def chosen_tokenizer(self) -> Tokenizer:
-        """The tokenizer of sacrebleu."""
+        """The sacrebleu tokenizer: the one that is set, or the default for the target language."""
         return self.tokenizer or tokenizer_of(self.corpus.target)
 
 

@@ -1,4 +1,4 @@
-"""The keys under generated in data/params.yaml: the size of a miniature corpus and the frequency of each phenomenon."""
+"""The keys under `generated` in data/params.yaml: sizes of a miniature corpus and frequencies of phenomena."""
 
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -12,7 +12,7 @@ AtLeastTwo = Annotated[int, Field(ge=2)]
 
 @dataclass(frozen=True, kw_only=True)
 class RateSettings(Checked):
-    """The frequency of each phenomenon: weights of episodes, distances and cues, probabilities of all others."""
+    """Frequencies of phenomena: weights of episodes, distances and cues; probabilities of all others."""
 
     pronoun_cross: Share = 0.30  # episode: a thing, and a pronoun for it one to three sentences later
     pronoun_within: Share = 0.20  # episode: a thing and its pronoun in one sentence
@@ -26,15 +26,15 @@ class RateSettings(Checked):
     cue_previous: Share = 0.3  # the cue is in the sentence before
     present: Share = 0.25  # documents in the present tense; the others are in the past
     plural: Share = 0.25  # things and people in the plural
-    named: Share = 0.5  # people with a name
+    named: Share = 0.5  # people who have a name
     person_pronoun: Share = 0.6  # pronouns for people who were mentioned in the sentence before
     adjective: Share = 0.3  # nouns with an adjective
     relative: Share = 0.15  # nouns with a relative clause
     time: Share = 0.3  # clauses with a time
     place: Share = 0.2  # clauses with a place
     fronted: Share = 0.4  # times and places at the start of their clause
-    # clauses with a time, place or companion that is fronted in one language only; above 0.5, this would be the usual
-    # order
+    # clauses with a time, place or companion that is fronted in one language only; at most 0.5, as it would otherwise
+    # be the usual order
     reordered: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     companion: Share = 0.1  # clauses with a companion: for, with or without somebody
     frequency: Share = 0.08  # clauses with an adverb of frequency
@@ -78,7 +78,7 @@ class ProbingTaskSizes(Checked):
     """Size of the probing tasks."""
 
     documents: PositiveInteger = 5500  # generated for the tasks only; none of them is in the corpus
-    training: AtLeastTwo = 2000  # training sentences per task, all classes together
+    training: AtLeastTwo = 2000  # training sentences per task, over all classes
     validation: AtLeastTwo = 500  # validation sentences per task
     test: AtLeastTwo = 1000  # test sentences per task
     words: AtLeastTwo = 30  # maximum number of classes of word_content

@@ -16,16 +16,18 @@ from context_nmt.settings import (
 
 AttentionSlot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]
 LayerSlot = Literal[AttentionSlot, "encoder_feed_forward", "decoder_feed_forward"]  # in every layer
-OutputSlot = Literal["encoder_output", "decoder_output"]  # after a stack, over the previous sentences; mostly empty
+OutputSlot = Literal[
+    "encoder_output", "decoder_output"
+]  # after a stack, with access to previous sentences; mostly empty
 ModelSlot = Literal["norm", OutputSlot]  # filled once for the whole model
 Slot = Literal[LayerSlot, ModelSlot]
 
 
-JOINED = ("previous_sources", "previous_targets")  # keys of model that only concatenation has
+CONCATENATION_KEYS = ("previous_sources", "previous_targets")  # keys of model that only concatenation has
 
 
 def output_slots(slots: Iterable[str]) -> list[str]:
-    """Return the slots after a stack, where a mechanism looks at previous sentences."""
+    """Return the given slots that are after a stack, where mechanisms read previous sentences."""
     return sorted(set(slots) & set(get_args(OutputSlot)))
 
 
@@ -33,22 +35,22 @@ def output_slots(slots: Iterable[str]) -> list[str]:
 class ModelSettings(Checked):
     """Kind, size and layer conventions of the Transformer (Vaswani et al. 2017)."""
 
-    # autoregressive: predicts one target unit after the other; masked: predicts masked units given the others (CMLM,
-    # Ghazvininejad et al. 2019); concatenation: autoregressive, on a sentence joined with those before it
+    # autoregressive: predicts target units from left to right; masked: predicts masked units from the others (CMLM,
+    # Ghazvininejad et al. 2019); concatenation: autoregressive, on a sentence joined with previous sentences
     kind: Literal["autoregressive", "masked", "concatenation"] = "autoregressive"
-    # concatenation: how many sentences before it in its document are joined with a source, at least 1
+    # concatenation: number of previous sentences of the document that are joined with a source, at least 1
     previous_sources: NonNegativeInteger = 0
-    previous_targets: NonNegativeInteger = 0  # and with its target, at most as many
+    previous_targets: NonNegativeInteger = 0  # the same for targets, at most previous_sources
     width: PositiveInteger = 512  # size of embeddings and states, d_model; divisible by heads
     feed_forward_width: PositiveInteger = 2048  # size of the feed-forward's hidden layer
     heads: PositiveInteger = 8  # attention heads per layer
     encoder_layers: PositiveInteger = 6  # number of encoder layers
     decoder_layers: PositiveInteger = 6  # number of decoder layers
-    norm: Literal["pre", "post"] = "pre"  # layer norm before each sublayer or after the residual addition
-    attention_bias: bool = False  # biases in the projections of attentions
-    # shared embeddings: decoder: target embedding and output; all: the source embedding, too (needs units.joint)
+    norm: Literal["pre", "post"] = "pre"  # norm before each sublayer, or after the residual addition
+    attention_bias: bool = False  # biases in the projections of attention
+    # shared embeddings: decoder: target embedding and output; all: also the source embedding (needs units.joint)
     tying: Literal["none", "decoder", "all"] = "all"
-    # added to the embeddings; none: left to mechanisms, such as rotary_positions
+    # added to the embeddings; none: positions are left to mechanisms such as rotary_positions
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
     # number of learned positions, and of lengths that a masked model predicts
     maximum_positions: PositiveInteger = 1024
@@ -75,7 +77,7 @@ class ModelSettings(Checked):
         require(
             self.kind != "concatenation" or sources > 0,
             "previous_sources is 0, but kind is concatenation; it must be at least 1, the number of previous sentences"
-            " that are joined with each",
+            " that are joined with each sentence",
         )
         require(
             self.kind == "concatenation" or not (sources or targets),
@@ -84,55 +86,55 @@ class ModelSettings(Checked):
         )
         require(
             targets <= sources,
-            f"previous_targets is {targets}; it must be at most previous_sources ({sources}), since previous sentences"
-            " are translated, too",
+            f"previous_targets is {targets}; it must be at most previous_sources ({sources}), because previous"
+            " sentences are also translated",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleSettings(Checked):
-    """Learning rate by update t, from 1 (Vaswani et al. 2017; fairseq; So et al. 2019)."""
+    """The learning rate at update t, counted from 1 (Vaswani et al. 2017; fairseq; So et al. 2019)."""
 
     # linear warm-up, then 1 / sqrt(t) (vaswani, inverse_square_root) or a cosine to 0
     kind: Literal["vaswani", "inverse_square_root", "cosine"] = "vaswani"
     warmup: PositiveInteger = 4000  # updates until the peak
     factor: PositiveNumber = 1.0  # multiplies the peak
-    initial_rate: NonNegativeNumber = 1e-7  # inverse_square_root: the rate that warm-up starts from
-    peak_rate: PositiveNumber | None = None  # at the end of warm-up; if unset, (width * warmup) ** -0.5
-    decay_updates: PositiveInteger | None = None  # cosine: updates from the peak to 0; if unset, until the last update
+    initial_rate: NonNegativeNumber = 1e-7  # inverse_square_root: the rate at the start of warm-up
+    peak_rate: PositiveNumber | None = None  # at the end of warm-up; by default (width * warmup) ** -0.5
+    decay_updates: PositiveInteger | None = None  # cosine: updates from the peak to 0; by default until the last update
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings(Checked):
-    """Optimisation, validation and the checkpoints to keep."""
+    """Optimisation, validation, and the checkpoints to keep."""
 
     batch_tokens: PositiveInteger = 4096  # tokens per batch on the longer side, padding included
     accumulation: PositiveInteger = 1  # batches per update
     maximum_updates: PositiveInteger = 100_000  # updates after which training ends
-    # epochs after which training ends if it has not made maximum_updates before; if unset, only updates count
+    # epochs after which training ends, unless it has made maximum_updates before; by default only updates count
     maximum_epochs: PositiveInteger | None = None
-    # in units; longer training pairs are left out, and counted; sentences may be longer once they are joined
+    # in units; longer training pairs are left out and counted; joined sentences may be longer
     maximum_sentence_length: PositiveInteger = 256
     schedule: ScheduleSettings = ScheduleSettings()
     adam_beta1: ShareBelowOne = 0.9  # decay of the mean of gradients
     adam_beta2: ShareBelowOne = 0.98  # decay of the mean of squared gradients
     adam_epsilon: PositiveNumber = 1e-9  # added to the denominator
     weight_decay: NonNegativeNumber = 0.0  # decoupled from the gradient, as in AdamW
-    label_smoothing: ShareBelowOne = 0.1  # share of the probability that is spread over the vocabulary
+    label_smoothing: ShareBelowOne = 0.1  # probability mass that is spread over the vocabulary
     clip_norm: NonNegativeNumber = 0.0  # largest norm of the gradient; 0 turns clipping off
     # masked models: mask 1 to N of N units; false: 1 to N - 1, as in Mask-Predict's code
     mask_whole_targets: bool = True
-    # of matrix products, weights and optimiser stay in fp32; auto: bf16 where the processor or GPU has it, decided when
-    # a training starts; its curve says which; fp32 is never TF32
+    # of matrix products; weights and optimiser stay in fp32. auto: bf16 if the processor or GPU has it, decided when a
+    # training starts and recorded in its learning curve. fp32 is never TF32
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
-    # updates between validations, each of which saves a checkpoint; null: at the end of each epoch
+    # updates between validations, each of which saves a checkpoint; null: a validation at the end of each epoch
     validate_every: PositiveInteger | None = 1000
-    # also translate the validation set: greedily, masked models in 10 iterations with one length, whatever `decoding`
-    # says
+    # also translate the validation set: greedily, or for masked models in 10 iterations with one length, regardless of
+    # the keys under decoding
     validation_bleu: bool = False
     # criterion of early stopping and of the best checkpoints; bleu needs validation_bleu
     select_by: Literal["loss", "bleu"] = "loss"
-    patience: PositiveInteger | None = None  # stop after this many validations without improvement; if unset, never
+    patience: PositiveInteger | None = None  # stop after this many validations without improvement; by default never
     keep_last: NonNegativeInteger = 5  # most recent checkpoints to keep
     keep_best: NonNegativeInteger = 0  # best checkpoints to keep
 

@@ -16,27 +16,27 @@ from context_nmt.settings.layout import Layout
 from context_nmt.settings.model import AveragingSettings, ModelSettings, Slot, TrainingSettings, output_slots
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
-OF_UNITS = ("codes", "vocabulary")  # files in runs/subwords, which has the splits, too
+UNIT_FILES = ("codes", "vocabulary")  # in runs/subwords, which also has the splits
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantSettings(Checked):
-    """One named system: the mechanisms in its slots, and its changes to the experiment's recipe.
+    """A named system: the mechanisms in its slots, and its changes to the experiment's recipe.
 
     A slot holds a mechanism with its settings, `{mechanism: NAME, layers: [1, 2], KEY: VALUE}`, or a list of such
     entries for different layers. With `like`, an entry without `mechanism` changes settings of the other variant's.
     """
 
-    like: str | None = None  # another variant; everything but its label is taken from it, then changed by the keys here
-    label: str | None = None  # the name in tables; if unset, the variant's key
-    # mechanisms by slot; a slot that is not named has plain attention
+    like: str | None = None  # another variant, from which all but the label is copied, then changed by the keys here
+    label: str | None = None  # the name in tables; by default the variant's key
+    # mechanisms by slot; slots that are not listed have the plain mechanism
     slots: dict[Slot, Any] = field(default_factory=dict)
     model: dict[str, Any] = field(default_factory=dict)  # changes to the keys of model
     training: dict[str, Any] = field(default_factory=dict)  # changes to the keys of training
     averaging: dict[str, Any] = field(default_factory=dict)  # changes to the keys of averaging
     decoding: dict[str, Any] = field(default_factory=dict)  # changes to the keys of decoding
-    baseline: str | None = None  # the variant that tables compare it with
-    # the test whose p-value marks its difference: bootstrap of compare-mt, of sacrebleu as in Moses, or the sign test
+    baseline: str | None = None  # the variant that tables compare this one with
+    # the test whose p-value marks the difference: bootstrap of compare-mt, of sacrebleu as in Moses, or the sign test
     test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class VariantSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Checked):
-    """The settings of one variant: the experiment's, with the variant's changes."""
+    """The settings of one variant: the experiment's settings with the variant's changes."""
 
     units: UnitSettings
     slots: dict[Slot, Any]
@@ -64,8 +64,8 @@ class Recipe(Checked):
     decoding: DecodingSettings
 
     @property
-    def looking_back(self) -> list[str]:
-        """The keys by which the variant sees previous sentences."""
+    def context_keys(self) -> list[str]:
+        """The keys that make the variant read previous sentences."""
         joined = ["model.previous_sources"] if self.model.previous_sources else []
         return [f"slots.{slot}" for slot in output_slots(self.slots)] + joined
 
@@ -110,19 +110,19 @@ class Recipe(Checked):
         )
         require(
             bool(after_stacks) or not decoding.reference_context,
-            "decoding.reference_context is true, but this variant has no slot that looks at previous sentences",
+            "decoding.reference_context is true, but this variant has no slot that reads previous sentences",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings(Checked):
-    """The training data of each variant; every variant is in exactly one list."""
+class TrainingLists(Checked):
+    """The lists of variants by training data and start; every variant is in exactly one list."""
 
     bitext: tuple[str, ...] = ()  # variants trained on the text as it is
-    # at most one variant of bitext: its run of each seed translates the source for the distilled runs of that seed
+    # at most one variant of bitext, whose run with a seed translates the source for the distilled runs with that seed
     teachers: tuple[str, ...] = ()
     distilled: tuple[str, ...] = ()  # variants trained on the source with the teacher's translations
-    # variants trained on documents, starting from the run of document_start with the same seed
+    # variants trained on documents, starting from document_start's run with the same seed
     document: tuple[str, ...] = ()
     document_start: str | None = None  # a variant of bitext or distilled
     continued: tuple[str, ...] = ()  # like document, starting from continued_start
@@ -138,13 +138,13 @@ class TrainSettings(Checked):
         for name, earlier in {"document": sentences, "continued": (*sentences, *self.document)}.items():
             start = getattr(self, f"{name}_start")
             if getattr(self, name) and start not in earlier:
-                known = some_names(start, earlier)
-                raise ValueError(f"{name}_start is {start!r}; for {name} to start from, it must be one of {known}")
+                allowed = some_names(start, earlier)
+                raise ValueError(f"{name}_start is {start!r}; for {name} to start from, it must be one of {allowed}")
         teachers = list(self.teachers)
         require(len(teachers) < 2, f"teachers is {teachers}; it must list at most one variant")
         if not set(teachers) <= set(self.bitext):
-            known = some_names(teachers[0], self.bitext)
-            raise ValueError(f"teachers is {teachers}; it must be one of those in bitext, {known}")
+            allowed = some_names(teachers[0], self.bitext)
+            raise ValueError(f"teachers is {teachers}; it must be one variant of bitext: {allowed}")
         require(bool(teachers) or not self.distilled, f"distilled is {list(self.distilled)}, but teachers is empty")
 
 
@@ -154,7 +154,7 @@ class ExperimentSettings(Checked):
 
     root: str  # path of the project's folder, from the experiment's: `.`, or `../..` in experiments/NAME
     launch: LaunchSettings = LaunchSettings()
-    download: tuple[str, ...] = ()  # corpora to make in data/: entries of ROOT/data/params.yaml; other text is your own
+    download: tuple[str, ...] = ()  # corpora to make in data/, from ROOT/data/params.yaml; you provide all other text
     corpus: CorpusSettings
     text: TextSettings = TextSettings()
     units: UnitSettings = UnitSettings()
@@ -163,11 +163,11 @@ class ExperimentSettings(Checked):
     averaging: AveragingSettings = AveragingSettings()
     decoding: DecodingSettings = DecodingSettings()
     significance: SignificanceSettings = SignificanceSettings()
-    variants: dict[str, VariantSettings]  # the systems by name, which is made of letters, digits, _ and -
-    train: TrainSettings
-    rescored: tuple[str, ...] = ()  # masked variants whose candidates, one per length, the teacher also chooses among
+    variants: dict[str, VariantSettings]  # the systems; names have only letters, digits, _ and -
+    train: TrainingLists
+    rescored: tuple[str, ...] = ()  # masked variants whose candidates, one per length, the teacher also rescores
     probing: ProbingSettings = ProbingSettings()
-    seeds: tuple[Seed, ...]  # a run of every variant for each; tables show means over them
+    seeds: tuple[Seed, ...]  # every variant has a run with each seed; tables show means over them
     focus: str  # the variant that metrics/focus.json shows, for `dvc metrics diff`
 
     def label(self, variant: str) -> str:
@@ -175,11 +175,11 @@ class ExperimentSettings(Checked):
         return self.variants[variant].label or variant
 
     def recipe(self, variant: str, where: str = "params.yaml") -> Recipe:
-        """Return the experiment's settings with the variant's changes; raise UserError for wrong ones."""
+        """Return the experiment's settings with the variant's changes; raise UserError for a wrong key or value."""
         changes = self.variants[variant]
         values = {"units": asdict(self.units), "slots": changes.slots}
         for section in ("model", "training", "averaging", "decoding"):
-            values[section] = _merged(asdict(getattr(self, section)), getattr(changes, section))
+            values[section] = _merge(asdict(getattr(self, section)), getattr(changes, section))
         return check(Recipe, values, where=where, key=f"variants.{variant}")
 
     def __post_init__(self) -> None:
@@ -217,8 +217,8 @@ class ExperimentSettings(Checked):
             require(kinds[name] == "masked", f"rescored: {name!r} is {kinds[name]}; it must be a masked variant")
             require(
                 self.variants[name].decoding.get("length_beam", self.decoding.length_beam) != 1,
-                f"variants.{name}.decoding.length_beam is 1; the teacher under rescored needs several lengths to choose"
-                " from",
+                f"variants.{name}.decoding.length_beam is 1; under rescored, the teacher needs several lengths to"
+                " choose from",
             )
         labels = dict[str, str]()
         for name, variant in self.variants.items():
@@ -232,12 +232,12 @@ class ExperimentSettings(Checked):
             require(times > 0, f"variants.{name} is in no list under train; add it to one, such as train.bitext")
             require(times < 2, f"variants.{name} is in {times} lists under train; it must be in exactly one")
             if variant.baseline is not None:
-                others = [other for other in names if other != name]
-                _require_variant(f"variants.{name}.baseline", variant.baseline, others)
+                other_variants = [other for other in names if other != name]
+                _require_variant(f"variants.{name}.baseline", variant.baseline, other_variants)
 
 
 def _require_file_names(corpus: CorpusSettings) -> None:
-    """Raise ValueError for a split, a set or a language whose name cannot be that of files, or is that of others."""
+    """Raise ValueError for a split, test set or language whose name cannot name files, or names other files."""
     splits = {"train": [corpus.train], "validation": [corpus.validation], "tests": corpus.tests}
     splits["contrastive"] = corpus.contrastive
     for key, names in {**splits, "source": [corpus.source], "target": [corpus.target]}.items():
@@ -248,8 +248,8 @@ def _require_file_names(corpus: CorpusSettings) -> None:
                 " start with '.' or '-'",
             )
             require(
-                key not in splits or name not in OF_UNITS,
-                f"corpus.{key}: {name!r} is the name of files of units, runs/subwords/{name}.LANGUAGE; choose another",
+                key not in splits or name not in UNIT_FILES,
+                f"corpus.{key}: {name!r} is also the name of unit files, runs/subwords/{name}.LANGUAGE; choose another",
             )
 
 
@@ -259,12 +259,12 @@ def _require_variant(key: str, name: str, names: list[str]) -> None:
 
 
 def read_parameters(path: Path) -> ExperimentSettings:
-    """Read and check a params.yaml, with `like` resolved in every variant; raise UserError for wrong keys."""
+    """Read and check a params.yaml, and resolve `like` in every variant; raise UserError for a wrong key or value."""
     return check_parameters(read_yaml(path), str(path))
 
 
 def check_parameters(values: Any, where: str) -> ExperimentSettings:
-    """Check the values of a params.yaml; raise UserError, with `where` they are from, for wrong keys."""
+    """Check the values of a params.yaml; raise UserError, which starts with `where`, for a wrong key or value."""
     if isinstance(values, dict) and "launch" in values:
         values = values | {"launch": with_commands(values["launch"])}
     if isinstance(values, dict) and isinstance(values.get("variants"), dict):
@@ -277,10 +277,10 @@ def check_parameters(values: Any, where: str) -> ExperimentSettings:
 
 
 def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], where: str) -> Any:
-    """Return a variant with the keys that it takes from the variant under its `like`."""
+    """Return a variant with the keys that it inherits through `like`; the variants `above` inherit from it."""
     variant = variants[name]
     base_name = variant.get("like") if isinstance(variant, dict) else None
-    if not isinstance(base_name, str):  # none, or no name, which is refused later
+    if not isinstance(base_name, str):  # no `like`, or not a name, which is refused later
         return variant
     key, path = f"{where}: variants.{name}.like", (*above, name)
     if base_name in path:
@@ -288,32 +288,30 @@ def _resolve_like(variants: dict[Any, Any], name: Any, above: tuple[Any, ...], w
     if base_name not in variants:
         raise UserError(f"{key}: no variant {base_name!r}; there are {some_names(base_name, [*map(str, variants)])}")
     base = _resolve_like(variants, base_name, path, where)
-    return (
-        _merged({section: base[section] for section in base if section != "label"}, variant)
-        if isinstance(base, dict)
-        else variant
-    )
+    if not isinstance(base, dict):
+        return variant
+    return _merge({section: base[section] for section in base if section != "label"}, variant)
 
 
-def _merged(base: dict[Any, Any], changes: dict[Any, Any]) -> dict[Any, Any]:
-    """Change a table key by key; a slot that names a mechanism is replaced as a whole."""
+def _merge(base: dict[Any, Any], changes: dict[Any, Any]) -> dict[Any, Any]:
+    """Merge `changes` into a table key by key; a slot that names a mechanism is replaced as a whole."""
     merged = base | changes
     for key in base.keys() & changes.keys():
         if isinstance(base[key], dict) and isinstance(changes[key], dict) and "mechanism" not in changes[key]:
-            merged[key] = _merged(base[key], changes[key])
+            merged[key] = _merge(base[key], changes[key])
     return merged
 
 
 class Training(NamedTuple):
-    """How a variant is trained: the stage of dvc.yaml, the variant it starts from, and that whose output it learns."""
+    """How a variant is trained: its stage of dvc.yaml, the variant it starts from, and the teacher it learns from."""
 
     stage: str
     start: str | None = None
     teacher: str | None = None
 
 
-def training_of(train: TrainSettings, variant: str) -> Training:
-    """Return how a variant is trained, according to `train` in params.yaml."""
+def training_of(train: TrainingLists, variant: str) -> Training:
+    """Return how a variant is trained."""
     if variant in train.distilled:
         return Training("train_distilled", teacher=train.teachers[0])
     if variant in train.document:
@@ -324,33 +322,33 @@ def training_of(train: TrainSettings, variant: str) -> Training:
 
 
 def with_lineage(settings: ExperimentSettings, variants: Iterable[str]) -> set[str]:
-    """Return the variants with all that they, directly or not, start from, learn from or are compared with."""
-    needed, left = set[str](), [*variants]
-    while left:
-        if (name := left.pop()) not in needed:
+    """Return variants with all variants that they start from, learn from or are compared with, directly or not."""
+    needed, unvisited = set[str](), [*variants]
+    while unvisited:
+        if (name := unvisited.pop()) not in needed:
             needed.add(name)
             _, start, teacher = training_of(settings.train, name)
             teachers = settings.train.teachers if name in settings.rescored else ()
-            left += filter(None, (settings.variants[name].baseline, start, teacher, *teachers))
+            unvisited += filter(None, (settings.variants[name].baseline, start, teacher, *teachers))
     return needed
 
 
-def experiment_folder(given: Path) -> Path:
-    """Return an experiment's folder from its path or its name in `experiments/`; raise UserError if there is none."""
-    for folder in (given, "experiments" / given):
+def experiment_folder(path_or_name: Path) -> Path:
+    """Return an experiment's folder, given its path or its name in `experiments/`; raise UserError if not found."""
+    for folder in (path_or_name, "experiments" / path_or_name):
         if (folder / "params.yaml").is_file():
             return folder
-    known = sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml"))
-    names = some_names(given.name, known) or "none"
-    raise UserError(f"{given}: no experiment (no params.yaml); in experiments/ there are {names}")
+    experiments = sorted(path.parent.name for path in Path("experiments").glob("*/params.yaml"))
+    names = some_names(path_or_name.name, experiments) or "none"
+    raise UserError(f"{path_or_name}: no experiment (no params.yaml); in experiments/ there are {names}")
 
 
 class Experiment(Layout):
-    """A folder with a params.yaml. Stages that run on plans take a `Layout`, since they need no other key."""
+    """A folder with a params.yaml; stages that read only plans take a `Layout` or `RunLayout` instead."""
 
     @cached_property
     def settings(self) -> ExperimentSettings:
-        """The checked params.yaml; raise UserError if it is wrong."""
+        """The checked content of params.yaml; raise UserError for a wrong key or value."""
         return read_parameters(self.parameters)
 
     @property

@@ -1,6 +1,6 @@
 """The paths of the files that training and translation read and write.
 
-Reports and measures have further paths, in layout.py: a new one there causes no new training.
+Paths of measurements and reports are in layout.py, where a new path causes no new training.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,14 @@ from context_nmt.files import UserError
 
 
 def run_name(variant: str, seed: int) -> str:
-    """Return the name of one run: a variant with a seed."""
+    """Return the name of a run, VARIANT-SEED."""
     return f"{variant}-{seed}"
+
+
+def split_run_name(name: str) -> tuple[str, str]:
+    """Return the variant and the seed in a run's name; the variant is empty if there is no "-"."""
+    variant, _, seed = name.rpartition("-")
+    return variant, seed
 
 
 class FixedPath:
@@ -38,11 +44,11 @@ class NamedPath:
 
 @dataclass(frozen=True)
 class RunLayout:
-    """One experiment's folder; paths are relative to the current folder as `folder` is. A run is VARIANT-SEED."""
+    """An experiment's folder; its paths start with `folder`. A run is named VARIANT-SEED."""
 
     folder: Path = Path()
 
-    data = NamedPath("data/{}")  # raw text, a user's own or made by the download stage; or probing tasks
+    data = NamedPath("data/{}")  # raw text or probing tasks, from the download stage or the user
 
     # Small files, in git.
     stage_plan = NamedPath("metrics/plans/{}.json")  # text, units, models, significance, …
@@ -56,25 +62,25 @@ class RunLayout:
     binarized = FixedPath("runs/binarized")  # training/ and tests/
     distilled = NamedPath("runs/distilled/{}")  # of a seed: its teacher's translations of the training source
     checkpoints = NamedPath("runs/training/{}")
-    model = NamedPath("runs/models/{}")  # one run, complete: weights, settings and what its text needs
+    model = NamedPath("runs/models/{}")  # a complete run: weights, settings, and the files to process its text
     decoded = NamedPath("runs/decoded/{}")  # TEST.subwords.txt, TEST.nbest.jsonl
 
     # Not in the cache.
-    scratch = NamedPath("runs/scratch/{}")  # the state to resume a training from, until its checkpoints are averaged
-    tensorboard = NamedPath("runs/tensorboard/{}")  # a run's curve for TensorBoard, if launch asks for it
-    training_lock = NamedPath("runs/scratch/{}.lock")  # kept locked by the process that trains a run
+    scratch = NamedPath("runs/scratch/{}")  # the state that a training resumes from, until its checkpoints are averaged
+    tensorboard = NamedPath("runs/tensorboard/{}")  # a run's curve for TensorBoard, if launch.tensorboard is true
+    training_lock = NamedPath("runs/scratch/{}.lock")  # locked by the process that trains a run
 
     def plan(self, variant: str, part: str) -> Path:
         """Return the plan of a variant; `part` is training, averaging or decoding."""
         return self.folder / "metrics/plans" / variant / f"{part}.json"
 
     def with_plan_of(self, variant: str) -> Self:
-        """Return this layout; raise UserError with all names if other variants have plans and this one has none."""
+        """Return this layout; raise UserError with the planned variants if they do not include this one."""
         plans = self.folder / "metrics/plans"
         planned = sorted(path.name for path in plans.glob("*/"))
         if planned and variant not in planned:
             raise UserError(
-                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those under"
+                f"no variant {variant!r} in {plans}; there are {', '.join(planned)}. The plan stage writes those for"
                 " variants in params.yaml"
             )
         return self

@@ -13,7 +13,7 @@ class CorpusSettings(Checked):
     """The parallel text: files `data/NAME/SPLIT.LANGUAGE`, one sentence per line."""
 
     name: str  # the folder in data/
-    source: str  # source language: the suffix of its files, and the code that Moses knows (en)
+    source: str  # source language: the suffix of its files, and the language code for Moses, such as en
     target: str  # target language, likewise
     train: str = "train"  # the training split
     validation: str = "valid"  # the split for early stopping, checkpoint selection and learning curves
@@ -36,7 +36,7 @@ class CorpusSettings(Checked):
             require(len(members) > 0, f"groups.{group} is empty; it must list test sets")
         names = [self.train, *evaluated, *self.groups, *self.contrastive]
         for name in self.contrastive:
-            require(names.count(name) == 1, f"contrastive: {name!r} is the name of another set, too; choose another")
+            require(names.count(name) == 1, f"contrastive: {name!r} is also the name of another set; choose another")
         evaluated_names = {*self.tests, *self.groups, *self.contrastive}
         require("model" not in evaluated_names, "a test set, group or contrastive set cannot be named 'model'")
 
@@ -47,7 +47,7 @@ class CorpusSettings(Checked):
 
     @property
     def held_out(self) -> list[str]:
-        """The test sets without the validation set, unless it is the only one."""
+        """The test sets without the validation set, unless that is the only test set."""
         return [test for test in self.tests if test != self.validation] or list(self.tests)
 
 
@@ -55,8 +55,8 @@ class CorpusSettings(Checked):
 class SideSettings(Checked):
     """The conversion of one side's raw text into Moses tokens and back."""
 
-    pretokenized: bool = False  # the text is tokenized already: keep its tokens, and score them without detokenizing
-    # a command that maps raw lines to lines and runs first; DVC tracks the command line, not the script
+    pretokenized: bool = False  # the text is already tokenized: keep its tokens, and score them without detokenizing
+    # a command that runs first and maps raw lines to lines; DVC tracks the command line, not the script
     script: str | None = None
     normalize_punctuation: bool = True  # map quotes, dashes and spaces to plain ones, as Moses does
     aggressive_hyphens: bool = False  # split words at hyphens, with @-@ between the parts
@@ -67,7 +67,7 @@ class SideSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningSettings(Checked):
-    """Limits for training pairs: length of each side in Moses tokens, and ratio of the lengths."""
+    """Limits for training pairs: the length of each side in Moses tokens, and the ratio of the lengths."""
 
     minimum_length: PositiveInteger = 1  # in Moses tokens, on each side; shorter pairs are left out
     maximum_length: PositiveInteger = 80  # in Moses tokens, on each side; longer pairs are left out
@@ -82,7 +82,7 @@ class CleaningSettings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings(Checked):
-    """From raw text to tokens."""
+    """The conversion of raw text into tokens."""
 
     source: SideSettings = SideSettings()
     target: SideSettings = SideSettings()
@@ -93,11 +93,11 @@ class TextSettings(Checked):
 class UnitSettings(Checked):
     """The vocabulary: BPE units, the most frequent words, or the pieces of sentencepiece."""
 
-    # bpe: subwords of Moses tokens by byte pair encoding; words: whole tokens; sentencepiece: pieces of the raw text,
-    # which is not tokenized
+    # bpe: subwords of Moses tokens by byte pair encoding; words: whole tokens; sentencepiece: pieces of raw text,
+    # without tokenization
     kind: Literal["bpe", "words", "sentencepiece"] = "bpe"
-    # one vocabulary, and one set of merges or pieces, for both sides; transliterated: for Russian and a language with
-    # Latin letters, BPE merges are learned with Russian in Latin letters (ISO 9) and apply to both scripts
+    # one vocabulary, and one set of merges or pieces, for both sides; transliterated: for Russian and a language in
+    # Latin script, BPE merges are learned on Russian in Latin script (ISO 9) and apply to both scripts
     joint: Literal[True, False, "transliterated"] = True
     merges: PositiveInteger = 8000  # BPE merges, in total if joint, else per side
     # BPE units rarer than this on their side are split further; 0 keeps all
@@ -124,22 +124,22 @@ class UnitSettings(Checked):
 
     @property
     def untokenized(self) -> bool:
-        """Whether the units are made of raw text, not of Moses tokens."""
+        """Whether units are made of raw text, not of Moses tokens."""
         return self.kind == "sentencepiece"
 
     def values(self) -> dict[str, Any]:
-        """Return the keys that the kind has, for JSON."""
+        """Return the keys that this kind uses, for JSON."""
         return {key: value for key, value in asdict(self).items() if key not in self._unused}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextPlan(Checked):
-    """The plan of tokenize and of the evaluation stages, metrics/plans/text.json."""
+    """The part of metrics/plans/text.json that the tokenize stage reads."""
 
     corpus: CorpusSettings
     text: TextSettings
-    untokenized: bool = False  # the units are made of raw text; scores and limits of lengths still count Moses tokens
-    code: dict[str, str] = field(default_factory=dict)  # digests of this project's modules among the scripts
+    untokenized: bool = False  # units are made of raw text; scores and length limits still count Moses tokens
+    code: dict[str, str] = field(default_factory=dict)  # digests of scripts that are modules of this project
 
 
 @dataclass(frozen=True, kw_only=True)

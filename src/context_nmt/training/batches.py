@@ -1,4 +1,4 @@
-"""Batches of sentence pairs and their prediction targets; the order depends only on seed and epoch."""
+"""Batches of sentence pairs and their prediction targets; their order depends only on seed and epoch."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -28,41 +28,43 @@ from context_nmt.models.model import Model
 from context_nmt.settings.model import TrainingSettings
 
 Item = TypeVar("Item")
-Random = np.random.Generator | None  # None in validation, which draws nothing
+Random = np.random.Generator | None  # None in validation, which is not random
 
-AHEAD = 2  # updates, or batches of the validation, that are made in advance
+PREFETCHED = 2  # updates, or batches of a validation, that are prepared in advance
 
 
 @dataclass(frozen=True)
 class Batch:
-    """B sentence pairs; the rows of all tensors are in the same order. It is made on the CPU."""
+    """B sentence pairs, with the rows of all tensors in the same order; batches are created on the CPU."""
 
     source: Tensor  # [B, S], END after each sentence
     target_inputs: Tensor  # [B, T], BEGIN before each sentence
-    targets: Tensor  # [B, T], END after each sentence, PADDING where nothing is predicted
-    predicted: Tensor  # [N] where targets, as one row [B * T], are not PADDING: a GPU would have to stop to find them
-    previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, -1 for none
+    targets: Tensor  # [B, T], END after each sentence, PADDING at positions that are not predicted
+    predicted: Tensor  # [N] indices of predicted positions among B * T; a GPU would have to stop to find them
+    previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, or -1
 
     @property
     def tokens(self) -> int:
-        """Return the number of predicted target tokens N, END included."""
+        """The number of predicted target tokens N, including END."""
         return len(self.predicted)
 
     def to(self, device: torch.device) -> "Batch":
-        """Copy all tensors to a device; the program goes on while a GPU copies."""
+        """Copy all tensors to a device, for a GPU asynchronously."""
         tensors = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
         if device.type == "cuda":
-            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}  # else the copies wait
+            tensors = {
+                name: tensor.pin_memory() for name, tensor in tensors.items()
+            }  # otherwise copies are synchronous
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
 
 class Pairs:
-    """The pairs of one split up to the maximum length; a batch is an array of positions in `kept`.
+    """The pairs of a split up to a maximum length; a batch is an array of positions in `kept`.
 
-    With `documents`, a batch also has up to `reach` sentences that precede each of its own; `sentences` of them are
-    its context. Without `reach`, sentences of different documents share batches, and up to `previous_sources` and
-    `previous_targets` sentences before each are joined with it, as part of its length. A sentence that is too long is
-    left out of its document.
+    With `documents`, a batch also has up to `receptive_sentences` sentences before each of its own; the last
+    `context_sentences` of them are its context. Without `receptive_sentences`, sentences of different documents share
+    batches, and up to `previous_sources` and `previous_targets` sentences before each are joined with it, as part of
+    its length. A sentence that is too long is left out of its document.
     """
 
     def __init__(
@@ -72,13 +74,13 @@ class Pairs:
         *,
         maximum_length: int | None,
         documents: list[range] | None = None,
-        sentences: int = 0,
-        reach: int = 0,
+        context_sentences: int = 0,
+        receptive_sentences: int = 0,
         previous_sources: int = 0,
         previous_targets: int = 0,
     ) -> None:
         self.source, self.target = source, target
-        self.sentences, self.reach = sentences, reach
+        self.context_sentences, self.receptive_sentences = context_sentences, receptive_sentences
         lengths = np.maximum(source.lengths, target.lengths)
         self.kept: Indices = np.flatnonzero(lengths <= (np.inf if maximum_length is None else maximum_length))
         if not len(self.kept):
@@ -86,13 +88,13 @@ class Pairs:
         if documents is not None:
             bounds = (np.searchsorted(self.kept, (document.start, document.stop)) for document in documents)
             documents = [range(start, stop) for start, stop in bounds if start < stop]
-        self.documents = documents if reach else None  # those whose sentences share batches
+        self.documents = documents if receptive_sentences else None  # only documents whose sentences must share batches
         self.before = sentences_before(documents, len(self.kept))
         self._sources = Joined(source, self.before, previous_sources, self.kept)
         self._targets = Joined(target, self.before, previous_targets, self.kept)
 
     def sample(self, count: int) -> "Pairs":
-        """Return at most `count` of these pairs, evenly spaced, without documents."""
+        """Return at most `count` evenly spaced pairs, without documents."""
         sampled, last = copy(self), len(self.kept) - 1
         sampled.kept = self.kept[np.linspace(0, last, count).astype(np.int64)] if count <= last else self.kept
         sampled.documents, sampled.before = None, sentences_before(None, len(sampled.kept))
@@ -102,14 +104,16 @@ class Pairs:
         return sampled
 
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
-        """Cut all pairs into batches; see `length_batches` and `document_batches`."""
+        """Split all pairs into batches; see `length_batches` and `document_batches`."""
         lengths = (
             joined_lengths(self.source.lengths[self.kept], self.before, self._sources.most) + 1,
             joined_lengths(self.target.lengths[self.kept], self.before, self._targets.most) + 1,
         )
         if self.documents is None:
             return length_batches(*lengths, tokens=tokens, random=random)
-        return document_batches(*lengths, self.documents, reach=self.reach, tokens=tokens, random=random)
+        return document_batches(
+            *lengths, self.documents, receptive_sentences=self.receptive_sentences, tokens=tokens, random=random
+        )
 
     def count_batches(self, epochs: int, *, tokens: int, seed: int) -> int:
         """Return the number of batches that `endless` yields in the first epochs."""
@@ -121,7 +125,7 @@ class Pairs:
         )
 
     def endless(self, *, tokens: int, seed: int) -> Iterator[tuple[int, Indices]]:
-        """Yield (epoch, batch) without end; epochs count from 1, and each has its own order."""
+        """Yield (epoch, batch) endlessly; epochs count from 1, and each has its own order."""
         epoch = 0
         while True:
             epoch += 1
@@ -129,8 +133,10 @@ class Pairs:
                 yield epoch, batch
 
     def load(self, batch: Indices) -> Batch:
-        """Load the tensors of a batch; sentences that are only context come last and are not predicted."""
-        rows, previous = with_previous(batch, self.before, sentences=self.sentences, reach=self.reach)
+        """Load the tensors of a batch; sentences that are only context come last, and are not predicted."""
+        rows, previous = with_previous(
+            batch, self.before, context_sentences=self.context_sentences, receptive_sentences=self.receptive_sentences
+        )
         sources, targets = ([side[row] for row in rows] for side in (self._sources, self._targets))
         predicted = pad(targets, last=END)
         predicted[len(batch) :] = PADDING
@@ -144,54 +150,54 @@ class Pairs:
 
 
 def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
-    """Open the pairs of a split for a model; raise UserError if it needs documents and the split has none."""
+    """Return the pairs of a split for a model; raise UserError if it needs documents and the split has none."""
     documents = corpus.documents(split) if model.needs_documents else None
     if model.needs_documents and documents is None:
         raise UserError(
-            f"{corpus.folder}: {split}.documents is missing: the variant looks at previous sentences, so its corpus"
+            f"{corpus.folder}: {split}.documents is missing: the variant reads previous sentences, so its corpus"
             f" needs data/CORPUS/{split}.documents, the line number of each document's first sentence, from 0"
         )
     return Pairs(
         *corpus.parallel(split),
         maximum_length=maximum_length,
         documents=documents,
-        sentences=model.sentences,
-        reach=model.reach,
+        context_sentences=model.context_sentences,
+        receptive_sentences=model.receptive_sentences,
         previous_sources=model.previous_sources,
         previous_targets=model.previous_targets,
     )
 
 
-def ahead(items: Iterator[Item], device: torch.device) -> Generator[Item, None, None]:
-    """Yield the items; for a GPU, a thread makes the next ones meanwhile, and its errors are raised here."""
-    if device.type != "cuda":  # on a CPU, the thread would take time from the model
+def prefetch(items: Iterator[Item], device: torch.device) -> Generator[Item, None, None]:
+    """Yield the items; for a GPU, a thread prepares the next ones meanwhile, and its errors are raised here."""
+    if device.type != "cuda":  # on a CPU, a thread would slow the model down
         yield from items
         return
     end = object()
     with ThreadPoolExecutor(1, "batches") as thread:
-        waiting = deque(thread.submit(next, items, end) for _ in range(AHEAD))
+        waiting = deque(thread.submit(next, items, end) for _ in range(PREFETCHED))
         while (item := waiting.popleft().result()) is not end:
             waiting.append(thread.submit(next, items, end))
             yield cast(Item, item)
 
 
-def next_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
-    """Predict each unit from those before it: return the batch unchanged."""
+def predict_next_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
+    """Return the batch unchanged: each unit is predicted from the units before it."""
     return batch
 
 
-def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
-    """Mask some units of each target, which may include END, and predict them from the others; in validation mask all.
+def mask_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batch:
+    """Mask random units of each target, possibly END, to be predicted from the others; in validation mask all.
 
-    In a target of N units, n are masked, with n drawn uniformly from 1..N, or from 1..N-1 without `mask_whole_targets`
+    Of N units, n are masked, with n drawn uniformly from 1..N, or from 1..N-1 if not `mask_whole_targets`
     (Ghazvininejad et al. 2019, section 3; their code draws from 1..N-1).
     """
     real = (batch.targets != PADDING).numpy()
     masked = real
     if random is not None:
         lengths = real.sum(1)
-        most = lengths if settings.mask_whole_targets else np.maximum(lengths - 1, 1)
-        count = random.integers(1, most, endpoint=True)
+        maximum = lengths if settings.mask_whole_targets else np.maximum(lengths - 1, 1)
+        count = random.integers(1, maximum, endpoint=True)
         order = np.where(real, random.random(real.shape), 2.0).argsort(1).argsort(1)  # padding comes last
         masked = order < count[:, None]
     hidden = torch.from_numpy(masked)
@@ -203,9 +209,9 @@ def masked_units(batch: Batch, settings: TrainingSettings, random: Random) -> Ba
     )
 
 
-# For each kind of model, the inputs and targets that it takes from a batch.
+# For each kind of model, the function that sets a batch's inputs and targets.
 EXAMPLES: dict[str, Callable[[Batch, TrainingSettings, Random], Batch]] = {
-    "autoregressive": next_units,
-    "concatenation": next_units,
-    "masked": masked_units,
+    "autoregressive": predict_next_units,
+    "concatenation": predict_next_units,
+    "masked": mask_units,
 }

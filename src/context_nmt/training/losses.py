@@ -1,4 +1,4 @@
-"""The loss of a batch: label-smoothed cross-entropy that never holds the logits of a whole batch."""
+"""The loss of a batch: label-smoothed cross-entropy, which never stores the logits of a whole batch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.training.batches import Batch
 
-CHUNK = 512  # tokens whose logits exist at a time, in the cache of a CPU
-CHUNK_OF_GPU = 4096  # fewer kernels to start
-ALIGNED = 8  # units: with another number, cuBLAS takes kernels for bf16 that are several times slower
+CPU_CHUNK_TOKENS = 512  # tokens whose logits exist at the same time, in the cache of a CPU
+GPU_CHUNK_TOKENS = 4096  # more, to start fewer kernels
+VOCABULARY_ALIGNMENT = 8  # unless the number of units is a multiple, cuBLAS is several times slower in bf16
 
 
 @dataclass(frozen=True)
@@ -26,41 +26,43 @@ class Loss:
     negative_log_likelihood: Tensor  # float64
 
     def sums(self) -> Tensor:
-        """Return both as float64 [2], without gradients."""
+        """Return both sums as float64 [2], without gradients."""
         return torch.stack([self.smoothed.detach().double(), self.negative_log_likelihood])
 
 
 class Objective(nn.Module):
-    """A model with its loss as one module, so that several processes can share all its gradients."""
+    """A model and its loss in one module, so that processes can share all gradients."""
 
     def __init__(self, model: Model, plan: TrainingPlan) -> None:
         super().__init__()
         self.model = model
         self.smoothing = plan.training.label_smoothing
-        self.precision = "fp32"  # or bf16, of linear maps; weights are always fp32
-        self.of_chunk = loss_of_chunk
-        self.with_loss: list[Any] = [module for module in model.modules() if hasattr(module, "auxiliary_loss")]
+        self.precision = "fp32"  # of linear maps, or bf16; weights are always fp32
+        self.chunk_loss = chunk_loss
+        self.with_auxiliary_loss: list[Any] = [
+            module for module in model.modules() if hasattr(module, "auxiliary_loss")
+        ]
 
     def compile_parts(self) -> None:
-        """Compile the encoder, the decoder and the loss, each for all shapes; the embeddings stay as they are."""
+        """Compile the encoder, the decoder and the loss for dynamic shapes; embeddings are not compiled."""
         self.model.encoder.compile(dynamic=True)
         self.model.decoder.compile(dynamic=True)
-        self.of_chunk = torch.compile(loss_of_chunk, dynamic=True)
+        self.chunk_loss = torch.compile(chunk_loss, dynamic=True)
 
     def forward(self, batch: Batch) -> Loss:
-        """Return the loss of a batch; a GPU does not make the program wait."""
+        """Return the loss of a batch, without waiting for a GPU."""
         with torch.autocast(batch.source.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
-            states, further = self.model.predict(batch.source, batch.target_inputs, batch.previous)
+            states, model_loss = self.model.predict(batch.source, batch.target_inputs, batch.previous)
             loss = cross_entropy(
                 states,
                 self.model.output.weight,
                 batch.targets,
                 batch.predicted,
                 smoothing=self.smoothing,
-                of_chunk=self.of_chunk,
+                loss_function=self.chunk_loss,
             )
-        for more in (further, *(module.auxiliary_loss for module in self.with_loss)):
-            loss = loss if more is None else replace(loss, smoothed=loss.smoothed + more)
+        for addend in (model_loss, *(module.auxiliary_loss for module in self.with_auxiliary_loss)):
+            loss = loss if addend is None else replace(loss, smoothed=loss.smoothed + addend)
         return loss
 
 
@@ -71,23 +73,23 @@ def cross_entropy(
     predicted: Tensor,
     *,
     smoothing: float,
-    of_chunk: Callable[..., tuple[Tensor, Tensor, Tensor | None]] | None = None,
+    loss_function: Callable[..., tuple[Tensor, Tensor, Tensor | None]] | None = None,
 ) -> Loss:
-    """Cross-entropy with label smoothing (1 - e) * nll + e / V * sum over V (Szegedy et al. 2016).
+    """Return cross-entropy with label smoothing e: (1 - e) * nll + e / V * sum over V (Szegedy et al. 2016).
 
     States [B, T, D], output weight [V, D], targets [B, T]; only the positions `predicted` [N] of these B * T count.
     """
     states, targets = states.flatten(0, 1).index_select(0, predicted), targets.flatten().index_select(0, predicted)
     smoothed, likelihood = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        states, weight, targets, smoothing, torch.is_grad_enabled(), of_chunk or loss_of_chunk
+        states, weight, targets, smoothing, torch.is_grad_enabled(), loss_function or chunk_loss
     )
     return Loss(smoothed, likelihood)
 
 
-def loss_of_chunk(
+def chunk_loss(
     products: Tensor, labels: Tensor, units: int, smoothing: float, precision: torch.dtype, differentiable: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Logits [N, V or more] in the precision of products, labels [N, 1] -> both losses, and the logits' gradient."""
+    """Logits [N, V or more] in the precision of products, labels [N, 1] -> both losses, gradient of the logits."""
     logits = products[:, :units].to(precision)
     of_label, mean = logits.gather(1, labels), logits.mean(1, keepdim=True)
     largest = logits.amax(1, keepdim=True)
@@ -107,7 +109,7 @@ def loss_of_chunk(
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Compute the gradient together with the loss, chunk by chunk."""
+    """Cross-entropy that computes its gradient together with the loss, chunk by chunk."""
 
     @staticmethod
     def forward(
@@ -117,11 +119,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         targets: Tensor,
         smoothing: float,
         differentiable: bool,
-        of_chunk: Callable[..., tuple[Tensor, Tensor, Tensor | None]],
+        loss_function: Callable[..., tuple[Tensor, Tensor, Tensor | None]],
     ) -> tuple[Tensor, Tensor]:
         device, units = states.device.type, len(weight)
-        if device == "cuda" and units % ALIGNED:
-            weight = functional.pad(weight, (0, 0, 0, ALIGNED - units % ALIGNED))
+        if device == "cuda" and units % VOCABULARY_ALIGNMENT:
+            weight = functional.pad(weight, (0, 0, 0, VOCABULARY_ALIGNMENT - units % VOCABULARY_ALIGNMENT))
         state_gradient = torch.empty_like(states) if differentiable else None
         weight_gradient = torch.zeros_like(weight) if differentiable else None
         if torch.is_autocast_enabled(device):  # once, not for each chunk
@@ -129,10 +131,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         precision = torch.promote_types(states.dtype, torch.float32)
         smoothed = states.new_zeros((), dtype=torch.float64)
         likelihood = states.new_zeros((), dtype=torch.float64)
-        size = CHUNK if device == "cpu" else CHUNK_OF_GPU
+        size = CPU_CHUNK_TOKENS if device == "cpu" else GPU_CHUNK_TOKENS
         for start in range(0, len(states), size):
             chunk, labels = states[start : start + size], targets[start : start + size, None]
-            loss, nll, gradient = of_chunk(chunk @ weight.T, labels, units, smoothing, precision, differentiable)
+            loss, nll, gradient = loss_function(chunk @ weight.T, labels, units, smoothing, precision, differentiable)
             smoothed += loss
             likelihood += nll
             if state_gradient is not None and weight_gradient is not None and gradient is not None:

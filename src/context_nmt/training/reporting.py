@@ -1,4 +1,4 @@
-"""Progress of a training on standard error, with its speed and a line per validation; its curve for TensorBoard."""
+"""Report a training: progress and validations on standard error, and its learning curve for TensorBoard."""
 
 import time
 from pathlib import Path
@@ -9,10 +9,10 @@ from context_nmt.progress import Progress, say
 
 
 class Reporter:
-    """The messages of a training; its progress is shown while `progress` is entered."""
+    """The messages of a training; progress is shown while `progress` is entered."""
 
     def __init__(self, maximum_updates: int, *, done: int = 0, tensorboard: Path | None = None) -> None:
-        self.writer = None if tensorboard is None else _writer(tensorboard, done)
+        self.writer = None if tensorboard is None else _tensorboard_writer(tensorboard, done)
         self.progress = Progress("train", maximum_updates, "updates", done=done)
         self.updates, self.maximum_updates = done, maximum_updates
         if done:
@@ -52,12 +52,12 @@ class Reporter:
         return self.tokens / max(1e-9, time.perf_counter() - self.since)
 
 
-def _writer(folder: Path, done: int) -> Any:
-    """Return TensorBoard's writer; what was written after update `done`, before a kill, is no longer shown."""
+def _tensorboard_writer(folder: Path, done: int) -> Any:
+    """Return TensorBoard's writer, which hides points after update `done` that were written before a kill."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise UserError(
-            f"launch.tensorboard of params.yaml is true, but {error.name} is missing; pip install tensorboard"
+            f"launch.tensorboard of params.yaml is true, but {error.name} is not installed; pip install tensorboard"
         ) from None
     return SummaryWriter(folder, purge_step=done + 1)

@@ -1,4 +1,4 @@
-"""The training loop: updates, validation, early stopping, choice of checkpoints, and resuming after a kill."""
+"""The training loop: updates, validation, early stopping, choice of checkpoints, and resumption after a kill."""
 
 import csv
 import hashlib
@@ -20,39 +20,39 @@ import numpy as np
 import torch
 
 from context_nmt.code_closure import digest_of_module
-from context_nmt.command_line import Unfinished, noticing
+from context_nmt.command_line import Unfinished, capture_signals
 from context_nmt.corpus.batching import Indices
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, locked, replacing, replacing_folder, sha256, write_json
 from context_nmt.models import checkpoints
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run
-from context_nmt.models.devices import Processes, device_named, has_fast_bf16, processes, processor_of
+from context_nmt.models.devices import Processes, device_named, has_fast_bf16, join_processes, processor_name
 from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, TrainingPlan
 from context_nmt.progress import say, tracked
 from context_nmt.settings.run_layout import RunLayout, run_name
-from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, ahead, pairs_for
+from context_nmt.training.batches import EXAMPLES, Batch, Pairs, Random, pairs_for, prefetch
 from context_nmt.training.reporting import Reporter
 from context_nmt.training.updating import Totals, Updater
 
-SAVE_SECONDS = 600.0  # a killed training loses at most this, or the updates since the last validation
-MACHINE = ("precision", "processor")
-COLUMNS = (  # of the learning curve
+SAVE_SECONDS = 600.0  # a killed training loses at most this time
+MACHINE_COLUMNS = ("precision", "processor")
+CURVE_COLUMNS = (  # of the learning curve
     *("update", "epoch", "learning_rate", "train_loss", "train_nll"),
     *("valid_loss", "valid_nll", "valid_perplexity", "valid_bleu"),
-    *MACHINE,
+    *MACHINE_COLUMNS,
 )
 
 
 @dataclass
 class TrainingState:
-    """The progress of a training, which is saved to resume from."""
+    """The progress of a training, which is saved in order to resume it."""
 
     totals: Totals  # since the last validation, of all processes
     update: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of the learning curve, one per validation
-    precision: str = ""  # decided when the training starts, and kept on another processor
+    precision: str = ""  # decided when the training starts; kept if it resumes on another processor
 
 
 @dataclass(kw_only=True)
@@ -64,67 +64,67 @@ class Trainer:
     corpus: BinarizedCorpus
     seed: int
     processes: Processes
-    scratch: Path  # the state that this training resumes from, and its checkpoints so far
-    folder: Path  # of the checkpoints when all is done
+    scratch: Path  # the folder of the state that this training resumes from, and of its checkpoints until the end
+    folder: Path  # the folder of the final checkpoints
     curve: Path
-    tensorboard: Path | None  # a further folder for the curve, of the first process
-    bleu: Callable[[Model], float] | None  # of the validation set
+    tensorboard: Path | None  # the folder for TensorBoard's curve, in the first process
+    validation_bleu: Callable[[Model], float] | None
 
     def run(self) -> None:
         """Train until maximum_updates, maximum_epochs or until patience runs out; same seed, same machine, same bytes.
 
-        Every process of a training calls it; the first one writes. Raise UserError for a training that has diverged,
-        which the next validation finds, or the next saving of the state, and for processes that read different states;
-        and Unfinished after SIGTERM, with the state saved.
+        Every process of a training calls it; the first process writes. Raise UserError if the training has diverged, at
+        the next validation or the next time the state is saved, and if processes resume from different states. After
+        SIGTERM, save the state and raise Unfinished.
         """
         settings = self.settings = self.plan.training
         training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         last_update = self.last_update = self._last_update(training)
         self.updater = Updater(self.plan, self.model, seed=self.seed, last_update=last_update, processes=self.processes)
-        self.progress = self._resume()
-        if len(set(updates := self.processes.gather(self.progress.update))) > 1:
+        self.state = self._resume()
+        if len(set(updates := self.processes.gather(self.state.update))) > 1:
             raise UserError(
-                f"{self._state}: the processes resume after different updates ({', '.join(map(str, updates))}); all"
-                " nodes must see the same folder runs"
+                f"{self._state_path}: the processes resume after different updates ({', '.join(map(str, updates))});"
+                " all nodes must share the folder runs"
             )
         self._decide_precision()
         self.saved = time.monotonic()
-        groups = ahead(self._groups(training, done=self.progress.update), self.updater.device)
-        reporter = Reporter(last_update, done=self.progress.update, tensorboard=self.tensorboard)
-        with reporter.progress, noticing(signal.SIGTERM) as signals, closing(groups), closing(reporter):
-            while self.progress.update < last_update and not self._out_of_patience():
-                self.progress.update += 1
-                update = self.progress.update
+        groups = prefetch(self._groups(training, done=self.state.update), self.updater.device)
+        reporter = Reporter(last_update, done=self.state.update, tensorboard=self.tensorboard)
+        with reporter.progress, capture_signals(signal.SIGTERM) as signals, closing(groups), closing(reporter):
+            while self.state.update < last_update and not self._out_of_patience():
+                self.state.update += 1
+                update = self.state.update
                 epoch, ends_epoch, batches = next(groups)
                 totals = self.updater.update(update, batches)
-                self.progress.totals += totals
+                self.state.totals += totals
                 reporter.update(totals.tokens)
                 is_due = ends_epoch if settings.validate_every is None else update % settings.validate_every == 0
                 if is_due or update == last_update:
                     self._validate(epoch, validation)
-                    reporter.validation(self.progress.rows[-1])
+                    reporter.validation(self.state.rows[-1])
                 elif time.monotonic() > self.saved + SAVE_SECONDS:
                     self._save_state()
-                (asked,) = self.processes.sum([len(signals)])
-                if asked and update < last_update:
+                (stop_requested,) = self.processes.sum([len(signals)])
+                if stop_requested and update < last_update:
                     self._save_state()
                     raise Unfinished(f"SIGTERM after update {update:,}; the same command continues from there")
-        if self.processes.first:
+        if self.processes.is_first:
             self._finish(training)
 
     def _decide_precision(self) -> None:
-        """Use bf16 if all processes decide for it, or the precision with which the training started."""
+        """Use the precision with which the training started; at the start, bf16 if all processes chose it."""
         device = self.updater.device
-        started = self.progress.precision
-        (lower,) = self.processes.sum([float(self.updater.objective.precision == "bf16")])
-        self.progress.precision = started or ("bf16" if lower == self.processes.count else "fp32")
-        self.updater.objective.precision = self.progress.precision
-        self.processor = processor_of(device)
-        if self.processes.first and self.progress.precision == "bf16" and not has_fast_bf16(device):
+        earlier_precision = self.state.precision
+        (bf16_processes,) = self.processes.sum([float(self.updater.objective.precision == "bf16")])
+        self.state.precision = earlier_precision or ("bf16" if bf16_processes == self.processes.count else "fp32")
+        self.updater.objective.precision = self.state.precision
+        self.processor = processor_name(device)
+        if self.processes.is_first and self.state.precision == "bf16" and not has_fast_bf16(device):
             say(
                 f"training.precision is {self.settings.precision}: {self.processor} has no instructions for bf16;"
-                f" {'this training started in bf16 and keeps it' if started else 'fp32 would be faster here'}"
+                f" {'this training started in bf16 and keeps it' if earlier_precision else 'fp32 would be faster here'}"
             )
 
     def _last_update(self, training: Pairs) -> int:
@@ -135,13 +135,13 @@ class Trainer:
         return min(settings.maximum_updates, math.ceil(batches / settings.accumulation))
 
     def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, bool, list[Batch]]]:
-        """Yield for each further update its epoch, whether it ends one, and its batches that are this process's share.
+        """Yield for each remaining update its epoch, whether it ends the epoch, and this process's share of batches.
 
-        The update that reads the last batch of an epoch ends it; with accumulation, it may also read some of the next.
+        The update with the last batch of an epoch ends it; with accumulation, it may also contain some of the next.
         """
         stream = training.endless(tokens=self.settings.batch_tokens, seed=self.seed)
         for _ in islice(stream, done * self.settings.accumulation):
-            pass  # batches seen before the kill
+            pass  # skip the batches of earlier updates
         following = list(islice(stream, self.settings.accumulation))
         for update in range(done + 1, self.last_update + 1):
             group, following = following, list(islice(stream, self.settings.accumulation))
@@ -159,34 +159,36 @@ class Trainer:
         return examples.to(self.updater.device)
 
     def _validate(self, epoch: int, validation: Pairs) -> None:
-        train_loss, train_nll = self.progress.totals.means("the training loss")
+        train_loss, train_nll = self.state.totals.means("the training loss")
         batches = self.processes.share(validation.batches(tokens=self.settings.batch_tokens))
-        examples = ahead((self._examples(validation, batch, None) for batch in batches), self.updater.device)
+        examples = prefetch((self._examples(validation, batch, None) for batch in batches), self.updater.device)
         totals = self.updater.evaluate(tracked(examples, None, len(batches)))
         valid_loss, valid_nll = totals.means("the validation loss")
         row = {
-            "update": self.progress.update,
+            "update": self.state.update,
             "epoch": epoch,
-            "learning_rate": self.updater.rate(self.progress.update),
+            "learning_rate": self.updater.rate(self.state.update),
             "train_loss": train_loss,
             "train_nll": train_nll,
             "valid_loss": valid_loss,
             "valid_nll": valid_nll,
             "valid_perplexity": math.exp(min(700.0, valid_nll)),
-            "precision": self.progress.precision,
+            "precision": self.state.precision,
             "processor": self.processor,
         }
-        if self.bleu is not None:
-            (row["valid_bleu"],) = self.processes.sum([self.bleu(self.model) if self.processes.first else 0.0])
-        self.progress.rows.append(row)
-        self.progress.totals = self.updater.no_totals()
-        if self.processes.first:
+        if self.validation_bleu is not None:
+            (row["valid_bleu"],) = self.processes.sum(
+                [self.validation_bleu(self.model) if self.processes.is_first else 0.0]
+            )
+        self.state.rows.append(row)
+        self.state.totals = self.updater.zero_totals()
+        if self.processes.is_first:
             vocabularies = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
-            validated = {name: value for name, value in row.items() if name not in MACHINE}
+            validated = {name: value for name, value in row.items() if name not in MACHINE_COLUMNS}
             metadata = {**checkpoints.model_metadata(self.plan.model, *vocabularies), "validation": validated}
             checkpoints.save(self.scratch / checkpoint_name(row), checkpoints.weights_of(self.model), metadata)
         self._save_state()
-        if self.processes.first:
+        if self.processes.is_first:
             kept = {checkpoint_name(row) for row in self._kept()}
             for path in self.scratch.glob("checkpoint-*.safetensors"):
                 if path.name not in kept:
@@ -194,68 +196,70 @@ class Trainer:
             self._write_curve()
 
     def _save_state(self) -> None:
-        """Write weights, Adam's moments and progress; a training that resumes from them gives the same numbers."""
+        """Write weights, Adam's moments and progress, so that a resumed training gives the same numbers."""
         self.saved = time.monotonic()
-        if self.progress.totals.tokens:
-            self.progress.totals.means("the training loss")
-        if self.processes.first:
+        if self.state.totals.tokens:
+            self.state.totals.means("the training loss")
+        if self.processes.is_first:
             tensors = {f"weights/{name}": value for name, value in checkpoints.weights_of(self.model).items()}
             tensors |= {f"moments/{name}": value for name, value in self.updater.moments().items()}
-            totals = self.progress.totals
-            values = vars(self.progress) | {"totals": [totals.losses.tolist(), totals.tokens]}
-            checkpoints.save(self._state, tensors, values)
+            totals = self.state.totals
+            values = vars(self.state) | {"totals": [totals.losses.tolist(), totals.tokens]}
+            checkpoints.save(self._state_path, tensors, values)
 
     def _resume(self) -> TrainingState:
-        """Restore weights and moments; without a saved state, start from the beginning."""
-        if not self._state.exists():
-            return TrainingState(self.updater.no_totals())
-        tensors, values = checkpoints.load(self._state)
+        """Restore weights and moments, and return the saved state; without one, return the state of a new training."""
+        if not self._state_path.exists():
+            return TrainingState(self.updater.zero_totals())
+        tensors, values = checkpoints.load(self._state_path)
         weights, moments = (
             {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
             for prefix in ("weights/", "moments/")
         )
-        checkpoints.load_weights(self.model, weights, self._state)
+        checkpoints.load_weights(self.model, weights, self._state_path)
         self.updater.restore(moments)
         losses, tokens = values.pop("totals")
         losses = torch.tensor(losses, dtype=torch.float64, device=self.updater.device)
         return TrainingState(**values, totals=Totals(losses, tokens))
 
     @property
-    def _state(self) -> Path:
+    def _state_path(self) -> Path:
         return self.scratch / "state.safetensors"
 
     def _kept(self) -> list[dict[str, Any]]:
         """Return the validations whose checkpoints are kept."""
-        rows = self.progress.rows
+        rows = self.state.rows
         return rows[max(0, len(rows) - self.settings.keep_last) :] + self._ranked()[: self.settings.keep_best]
 
     def _ranked(self) -> list[dict[str, Any]]:
-        """Return the validations, best first; ties go to the earlier."""
+        """Return the validations, best first; of equal ones, the earlier is first."""
         by_bleu = self.settings.select_by == "bleu"
-        return sorted(self.progress.rows, key=lambda row: -row["valid_bleu"] if by_bleu else row["valid_loss"])
+        return sorted(self.state.rows, key=lambda row: -row["valid_bleu"] if by_bleu else row["valid_loss"])
 
     def _out_of_patience(self) -> bool:
-        rows, patience = self.progress.rows, self.settings.patience
+        rows, patience = self.state.rows, self.settings.patience
         return bool(rows) and patience is not None and len(rows) - 1 - rows.index(self._ranked()[0]) >= patience
 
     def _write_curve(self) -> None:
-        """Write one row per validation as CSV, which `dvc plots` draws; numbers have seven significant digits."""
-        rows = self.progress.rows
-        columns = [name for name in COLUMNS if name in rows[0]]
+        """Write a row per validation as CSV, for `dvc plots`; numbers have seven significant digits."""
+        rows = self.state.rows
+        columns = [name for name in CURVE_COLUMNS if name in rows[0]]
         with replacing(self.curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
             for row in rows:
-                writer.writerow({key: one if isinstance(one, str) else f"{one:.7g}" for key, one in row.items()})
+                writer.writerow(
+                    {key: value if isinstance(value, str) else f"{value:.7g}" for key, value in row.items()}
+                )
 
     def _finish(self, training: Pairs) -> None:
-        """Copy the kept checkpoints; the scratch folder is removed only after averaging."""
+        """Write the curve, the kept checkpoints and a summary; the scratch folder is removed after averaging."""
         self._write_curve()
         with replacing_folder(self.folder) as folder:
             for row in self._kept():
                 shutil.copyfile(self.scratch / checkpoint_name(row), folder / checkpoint_name(row))
             summary = {
-                "updates": self.progress.update,
+                "updates": self.state.update,
                 "training_pairs": len(training.kept),
                 "left_out_as_too_long": len(training.source) - len(training.kept),
                 "best_update": self._ranked()[0]["update"],
@@ -264,7 +268,7 @@ class Trainer:
 
 
 def checkpoint_name(row: dict[str, Any]) -> str:
-    """Return the name of the file that a validation saves."""
+    """Return the file name of the checkpoint that a validation saves."""
     return f"checkpoint-{row['update']:08d}.safetensors"
 
 
@@ -278,11 +282,11 @@ def train_run(
     start: str | None = None,
     tensorboard: bool = False,
 ) -> None:
-    """Train a variant with a seed, or resume a training that was killed.
+    """Train a variant with a seed, or resume its training after a kill.
 
-    With `distilled`, train on the translations of the teacher with this seed, not on the training target; with `start`,
-    start from the weights of that variant's run with this seed. Raise UserError for a run that another process is
-    training, if the processes cannot share the batches of an update, and if TensorBoard is asked for and not installed.
+    With `distilled`, the training target is the output of the distill stage with the same seed; with `start`, weights
+    start from that variant's run with the same seed. Raise UserError if another process is training the run, if the
+    processes cannot share the batches of an update, and if `tensorboard` is true but TensorBoard is not installed.
     """
     path = experiment.plan(variant, "training")
     plan = TrainingPlan.read(path)
@@ -290,7 +294,10 @@ def train_run(
         experiment.binarized, training_target=experiment.distilled(str(seed)) if distilled else None
     )
     run, torch_device = run_name(variant, seed), device_named(device)
-    with processes(torch_device) as group, locked(experiment.training_lock(run)) if group.first else nullcontext():
+    with (
+        join_processes(torch_device) as group,
+        locked(experiment.training_lock(run)) if group.is_first else nullcontext(),
+    ):
         if plan.training.accumulation % group.count:
             raise UserError(
                 f"{path}: training.accumulation is {plan.training.accumulation}; it must be a multiple of the"
@@ -303,8 +310,8 @@ def train_run(
         if start is not None:
             files.append(experiment.model(run_name(start, seed)) / RUN_WEIGHTS)
             initialise_from_run(model, plan.model, files[-1], corpus)
-        # The results depend on plan, data, seed and code; a change of any gives another scratch folder. The launch
-        # command is left out, so that a training can be resumed elsewhere; then the last bits may differ.
+        # A change of plan, data, seed or code, on which results depend, gives another scratch folder. The launch
+        # command is not included, so that a training can resume elsewhere; then the last bits may differ.
         dependencies = [seed, [[file.name, sha256(file)] for file in files], digest_of_module(__name__)]
         Trainer(
             plan=plan,
@@ -315,9 +322,9 @@ def train_run(
             scratch=experiment.scratch(run) / hashlib.sha256(json.dumps(dependencies).encode()).hexdigest()[:16],
             folder=experiment.checkpoints(run),
             curve=experiment.curve(run),
-            tensorboard=experiment.tensorboard(run) if tensorboard and group.first else None,
-            # loaded by name, so that only the plans that ask for it depend on decoding
-            bleu=partial(importlib.import_module(VALIDATION).validation_bleu, corpus=corpus)
+            tensorboard=experiment.tensorboard(run) if tensorboard and group.is_first else None,
+            # loaded by name, so that only plans with validation_bleu depend on decoding
+            validation_bleu=partial(importlib.import_module(VALIDATION).validation_bleu, corpus=corpus)
             if plan.training.validation_bleu
             else None,
         ).run()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
-from context_nmt.models.devices import Processes, resolved
+from context_nmt.models.devices import Processes, resolve_precision
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.model import ScheduleSettings
@@ -20,21 +20,21 @@ from context_nmt.training.losses import Loss, Objective
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over real target tokens; to read the losses, the program waits until a GPU has computed them."""
+    """Sums over real target tokens; reading the losses waits for the GPU."""
 
-    losses: Tensor  # float64 [2], in nats: smoothed, negative log-likelihood; on the model's device
+    losses: Tensor  # float64 [2] on the model's device, in nats: smoothed loss and negative log-likelihood
     tokens: int = 0
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(self.losses + other.losses, self.tokens + other.tokens)
 
     def means(self, name: str) -> tuple[float, float]:
-        """Return the mean losses per token; raise UserError, with the name of the loss, if one is not a number."""
+        """Return the mean losses per token; raise UserError with the loss's `name` if the training has diverged."""
         smoothed, likelihood = (loss / self.tokens for loss in self.losses.tolist())
         if not math.isfinite(smoothed):
             raise UserError(
                 f"the training has diverged: {name} is {smoothed}; lower the rate or lengthen the warmup in"
-                " training.schedule, or clip gradients by training.clip_norm"
+                " training.schedule, or clip gradients with training.clip_norm"
             )
         return smoothed, likelihood
 
@@ -56,8 +56,8 @@ class Updater:
         self.processes = processes or Processes()
         self.device = model.device
         self.objective = Objective(model, plan)
-        self.objective.precision = resolved(plan.training.precision, self.device)
-        self.numbers = [buffer for name, buffer in model.named_buffers() if name.rpartition(".")[2] == "update"]
+        self.objective.precision = resolve_precision(plan.training.precision, self.device)
+        self.update_buffers = [buffer for name, buffer in model.named_buffers() if name.rpartition(".")[2] == "update"]
         self.shared = self.processes.sharing_gradients(self.objective)
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -68,17 +68,17 @@ class Updater:
         )
 
     def update(self, number: int, batches: list[Batch]) -> Totals:
-        """Lower the mean loss per target token of all processes' batches; return the sums without waiting for a GPU."""
-        if not self.model.training:  # else it would walk through all modules, for milliseconds
+        """Make a step on the mean loss per target token of all processes' batches; return the sums without waiting."""
+        if not self.model.training:  # train() visits all modules, which takes milliseconds
             self.model.train()
-        for buffer in self.numbers:
+        for buffer in self.update_buffers:
             buffer.fill_(number)
-        losses = self.no_totals().losses
+        losses = self.zero_totals().losses
         (tokens,) = self.processes.sum([sum(batch.tokens for batch in batches)])
         for index, batch in enumerate(batches):
-            # Dropout depends on the batch's position in the update, not on earlier updates or on the process.
+            # Dropout depends on the batch's position in the update, not on earlier updates or the process.
             position = index * self.processes.count + self.processes.rank
-            torch.manual_seed(self.seed * 1_000_003 + number + position * 2_654_435_761)  # on CPU the low 32 bits count
+            torch.manual_seed(self.seed * 1_000_003 + number + position * 2_654_435_761)  # a CPU uses the low 32 bits
             with (
                 self.shared.no_sync()  # gradients are exchanged once per update
                 if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
@@ -99,14 +99,14 @@ class Updater:
     def evaluate(self, batches: Iterable[Batch]) -> Totals:
         """Return the sums over the batches of all processes, without dropout."""
         self.model.eval()
-        totals = self.no_totals()
+        totals = self.zero_totals()
         for batch in batches:
             totals += Totals(self.objective(batch).sums(), batch.tokens)
         (tokens,) = self.processes.sum([totals.tokens])
         return Totals(self.processes.sum_on_device(totals.losses), int(tokens))
 
-    def no_totals(self) -> Totals:
-        """Return the sums over no tokens."""
+    def zero_totals(self) -> Totals:
+        """Return sums of 0, over no tokens."""
         return Totals(torch.zeros(2, dtype=torch.float64, device=self.device))
 
     def rate(self, number: int) -> float:
@@ -123,7 +123,7 @@ class Updater:
         }
 
     def restore(self, moments: dict[str, Tensor]) -> None:
-        """Restore the state returned by `moments`."""
+        """Restore Adam's state as returned by `moments`."""
         for name, parameter in self.model.named_parameters():
             keys = ("step", "exp_avg", "exp_avg_sq")
             self.optimizer.state[parameter] = {key: moments[f"{name}/{key}"].to(parameter.device) for key in keys}

@@ -1,1 +1,1 @@
-"""The plain Transformer; it knows no mechanism."""
+"""The plain Transformer, independent of the mechanisms."""

@@ -1,7 +1,7 @@
-"""Attention with the context that it sees besides its queries, and what mechanisms are made of.
+"""Plain attention, the interface of mechanisms, and the parts that they share.
 
-Letters for shapes, here and in all files: B sentences, S source length, T target length, D width, H heads,
-V vocabulary size. Batch first everywhere. Masks are boolean, True = may attend.
+Letters for shapes, in all files: B sentences, S source length, T target length, D width, H heads, V vocabulary size.
+Tensors are batch first. Masks are boolean, True = may attend.
 """
 
 import math
@@ -14,24 +14,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 State = dict[str, Any]
-LEVELS = 2**16  # of probabilities of dropout
+DROPOUT_LEVELS = 2**16  # dropout probabilities are multiples of 1 / DROPOUT_LEVELS
 
 
 @dataclass(frozen=True)
 class LayerContext:
     """The inputs of a sublayer besides its queries.
 
-    In a decoder layer, the cross-attention sees the same stack as the self-attention before it.
+    In a decoder layer, the cross-attention gets the same stack as the self-attention before it.
     """
 
     stack_states: tuple[Tensor, ...]  # [B, T, D] each: [0] embeddings, [i] output of layer i, [-1] this layer's input
-    stack_inputs: tuple[Tensor, ...]  # [i] queries of the self-attention in layer i + 1, [-1] this layer's
+    stack_inputs: tuple[Tensor, ...]  # [i] queries of the self-attention in layer i + 1, [-1] this layer's queries
     mask: Tensor  # bool [B or 1, 1, T_query or 1, T_key]
-    causal: bool  # whether position t must not depend on later ones; the mask then hides these and nothing else
+    causal: bool  # whether position t must not depend on later ones; the mask then hides only those
     padding: Tensor  # bool [B, T] of the queries, True = real token
     ids: Tensor  # [B, T] units of the queries
-    memory_states: tuple[Tensor, ...] = ()  # of a cross-attention: encoder states, [0] embeddings, [-1] output
-    memory_ids: Tensor | None = None  # and the units of the source, [B, S]
+    memory_states: tuple[Tensor, ...] = ()  # for cross-attention: encoder states, [0] embeddings, [-1] output
+    memory_ids: Tensor | None = None  # for cross-attention: units of the source, [B, S]
     state: State | None = None  # None = the whole sequence; a dict = one decoding step, owned by this sublayer
 
     def with_queries(self, queries: Tensor) -> "LayerContext":
@@ -48,14 +48,15 @@ class LayerContext:
 class Attention(Protocol):
     """The attention or the feed-forward network of a layer: queries [B, T, D] -> [B, T, D].
 
-    A cross-attention whose output at a query depends on that query and the memory alone, and whose state depends on the
-    memory alone, may have an attribute `independent_queries = True`; decoding then copies no memory. The output of one
-    with an attribute `residual_of_queries = True` is added to its queries, not to the states that they come from: under
-    pre-norm the residual then adds normalized states. An attribute `shows` lists the values that analyses can read.
+    Optional attributes:
 
-    A module with an attribute `auxiliary_loss` sets it in each forward pass: a sum over the real tokens in nats, which
-    training adds to the loss. A module with a buffer `update` (a number, not persistent) finds the number of the update
-    there in training, and infinity otherwise.
+    - `independent_queries = True`, for a cross-attention whose output at a query depends only on that query and the
+      memory, and whose state depends only on the memory: decoding then copies no memory.
+    - `residual_of_queries = True`: the output is added to the queries, not to the states that they come from. Under
+      pre-norm the residual then adds normalized states.
+    - `shows`: the values that analyses can read.
+    - `auxiliary_loss`, set in each forward pass: a sum over the real tokens in nats, which training adds to the loss.
+    - a non-persistent buffer `update`: in training, the number of the update; otherwise infinity.
     """
 
     def __call__(self, queries: Tensor, context: LayerContext) -> Tensor: ...
@@ -63,21 +64,21 @@ class Attention(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Shows:
-    """A mechanism's attribute `shows`: names of the submodules whose outputs analyses read with hooks."""
+    """A mechanism's attribute `shows`: the names of the submodules whose outputs analyses read with hooks."""
 
     weights: tuple[str, ...] = ()  # attention weights, [B, H, T, S]
-    gates: Mapping[str, str] = field(default_factory=dict)  # of query, key, value: the share of a context, [B, T, ...]
-    global_share: str | None = None  # the share of attention to all positions, not only to near ones, [B, H, T, 1]
-    earlier_words: str | None = None  # weights of the words of K previous sentences, [B * K, H, T, S]
-    earlier_sentences: str | None = None  # weights of the sentences, [B * T, H, 1, K]
+    gates: Mapping[str, str] = field(default_factory=dict)  # for query, key or value: share of a context, [B, T, ...]
+    global_share: str | None = None  # share of attention to all positions, not only to near ones, [B, H, T, 1]
+    earlier_words: str | None = None  # weights of the words in K previous sentences, [B * K, H, T, S]
+    earlier_sentences: str | None = None  # weights of these sentences, [B * T, H, 1, K]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """The position of a mechanism in the model, and the sizes that it must have there."""
+    """The position of a mechanism in the model, and the model's sizes and probabilities."""
 
     slot: str
-    layer: int  # from 1; after a stack 1
+    layer: int  # from 1; 1 after a stack
     width: int
     feed_forward_width: int
     heads: int
@@ -99,9 +100,9 @@ def linear(inputs: int, outputs: int, *, bias: bool) -> nn.Linear:
 
 
 class Dropout(nn.Module):
-    """In training, set elements to 0 with the given probability, rounded to 1/65536, and scale up the others.
+    """In training, set elements to 0 with a probability, rounded to 1/65536, and scale up the others.
 
-    It draws 16 random bits per element: on a CPU it is six times as fast as PyTorch's, which draws 64.
+    On a CPU it draws 16 random bits per element, and is six times as fast as PyTorch's dropout, which draws 64.
     """
 
     def __init__(self, probability: float) -> None:
@@ -109,16 +110,16 @@ class Dropout(nn.Module):
         self.probability = probability
 
     def forward(self, states: Tensor) -> Tensor:
-        """States of any shape -> the same shape."""
+        """States of any shape -> states of the same shape."""
         if not self.training or self.probability == 0:
             return states
         if states.device.type != "cpu":
             return functional.dropout(states, self.probability)
-        dropped = round(self.probability * LEVELS)
+        dropped_levels = round(self.probability * DROPOUT_LEVELS)
         draws = torch.empty((states.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         bits = draws.view(torch.int16)[: states.numel()].view(states.shape)
-        kept = (bits >= dropped - LEVELS // 2).to(states.dtype)
-        return states * kept.mul_(LEVELS / (LEVELS - dropped))
+        is_kept = (bits >= dropped_levels - DROPOUT_LEVELS // 2).to(states.dtype)
+        return states * is_kept.mul_(DROPOUT_LEVELS / (DROPOUT_LEVELS - dropped_levels))
 
 
 def split_heads(states: Tensor, heads: int) -> Tensor:
@@ -132,10 +133,10 @@ def merge_heads(states: Tensor) -> Tensor:
 
 
 def attend_to_memory(attention: Attention, queries: Tensor, context: LayerContext) -> Tensor:
-    """Queries [B * K, T, D] over a memory of B rows: K hypotheses of a sentence become K positions of one row.
+    """Queries [B * K, T, D] over a memory of B rows -> [B * K, T, D]; K hypotheses become K * T positions of one row.
 
-    Only for an attention with `independent_queries`. With K = 6 it halves the time of cross-attention, since the
-    memory's keys and values are read once per sentence and never copied.
+    If K > 1, the attention must have `independent_queries`. With K = 6 this halves the time of cross-attention, because
+    the memory's keys and values are read once per sentence and never copied.
     """
     rows = len(context.memory_states[-1])
     if rows == len(queries):
@@ -154,8 +155,8 @@ def attend_to_memory(attention: Attention, queries: Tensor, context: LayerContex
     return attention(fold(queries), folded).reshape(queries.shape)
 
 
-def extended(state: State | None, name: str, new: Tensor) -> Tensor:
-    """Append `new` [B, H, 1, D/H] to the tensor `name` of earlier decoding steps, and keep the result in the state."""
+def with_earlier_steps(state: State | None, name: str, new: Tensor) -> Tensor:
+    """Append `new` [B, H, 1, D/H] to `state[name]`, the tensor of earlier decoding steps, and return the result."""
     if state is None:
         return new
     state[name] = torch.cat([state[name], new], dim=2) if name in state else new
@@ -182,22 +183,27 @@ class ScaledDotProduct(nn.Module):
     ) -> Tensor:
         """Queries [B, H, T, D/H], keys and values [B, H, S, D/H], mask [B or 1, 1, T or 1, S] -> [B, H, T, D/H].
 
-        With `causal`, the mask hides later positions and nothing else: a GPU then does without it. A bias
-        [B or 1, H or 1, T, S] is added to the scores.
+        With `causal`, the mask must hide only later positions, and is not used on a GPU. A bias [B or 1, H or 1, T, S]
+        is added to the scores.
         """
         if torch.is_autocast_enabled("cpu") and torch.is_grad_enabled():
-            # The backward pass of PyTorch's bf16 kernel takes 27 ms on a CPU, that of fp32 2 ms.
+            # On a CPU, the backward pass of PyTorch's kernel takes 27 ms in bf16 and 2 ms in fp32.
             with torch.autocast("cpu", enabled=False):
                 return self(queries.float(), keys.float(), values.float(), mask, causal=causal, bias=bias)
         dropout = self.dropout if self.training else 0.0
         on_gpu = queries.device.type != "cpu"
-        unmasked = causal and on_gpu and bias is None
-        # In a decoding step, a single query sees all positions: products are faster than a GPU's kernels for attention.
+        drops_mask = causal and on_gpu and bias is None
+        # In a decoding step, a single query sees all positions; on a GPU, plain products beat the attention kernels.
         step = causal and on_gpu and queries.size(2) == 1
         if not self.weights._forward_hooks and not step:
-            seen = mask if bias is None else bias.to(queries.dtype).masked_fill(~mask, -math.inf)
+            visible = mask if bias is None else bias.to(queries.dtype).masked_fill(~mask, -math.inf)
             return functional.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=None if unmasked else seen, dropout_p=dropout, is_causal=unmasked
+                queries,
+                keys,
+                values,
+                attn_mask=None if drops_mask else visible,
+                dropout_p=dropout,
+                is_causal=drops_mask,
             )
         scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.size(-1))  # [B, H, T, S]
         if bias is not None:
@@ -207,7 +213,7 @@ class ScaledDotProduct(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention over the queries themselves, or over the memory if the context has one."""
+    """Multi-head self-attention, or cross-attention if the context has a memory."""
 
     shows = Shows(weights=("attend.weights",))
 
@@ -215,7 +221,7 @@ class MultiHeadAttention(nn.Module):
         self, *, width: int, heads: int, bias: bool, dropout: float, independent_queries: bool = False
     ) -> None:
         super().__init__()
-        self.independent_queries = independent_queries  # see Attention; not inherited, each subclass sets it
+        self.independent_queries = independent_queries  # see Attention; each subclass states it for itself
         self.heads = heads
         self.query = linear(width, width, bias=bias)
         self.key = linear(width, width, bias=bias)
@@ -230,8 +236,8 @@ class MultiHeadAttention(nn.Module):
         return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
 
     def _over_self(self, inputs: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
-        keys = extended(context.state, "keys", split_heads(self.key(inputs), self.heads))
-        values = extended(context.state, "values", split_heads(self.value(inputs), self.heads))
+        keys = with_earlier_steps(context.state, "keys", split_heads(self.key(inputs), self.heads))
+        values = with_earlier_steps(context.state, "values", split_heads(self.value(inputs), self.heads))
         return keys, values
 
     def _over_memory(self, context: LayerContext) -> tuple[Tensor, Tensor]:

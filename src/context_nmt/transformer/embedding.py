@@ -11,10 +11,10 @@ from context_nmt.transformer.attention import Dropout
 
 
 def sinusoids(first: int, length: int, width: int, device: torch.device) -> Tensor:
-    """Return signals [T, D] of the positions from `first` on, sines in the first half, cosines in the second.
+    """Return signals [T, D] for `length` positions from `first`, sines in the first half, cosines in the second.
 
-    Vaswani et al. (2017) section 3.5; they interleave the two, which only renames the dimensions. tensor2tensor, and
-    code based on it, divides exponents by D/2 - 1 where the formula has D/2.
+    Vaswani et al. (2017), section 3.5. They interleave sines and cosines, which only renames the dimensions.
+    tensor2tensor and code based on it divide exponents by D/2 - 1, where the formula has D/2.
     """
     positions = torch.arange(first, first + length, device=device, dtype=torch.float32)
     frequencies = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10000.0) / width))
@@ -44,7 +44,7 @@ class Embedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor, first_position: int = 0) -> Tensor:
-        """Embed ids from `first_position` on; raise UserError for a sentence longer than the learned positions."""
+        """Embed ids [B, T] at positions from `first_position`; raise UserError if there are fewer learned positions."""
         embedded = self.table(ids) * self.scale
         if self.bias is not None:
             embedded = embedded + self.bias

@@ -1,4 +1,4 @@
-"""The Transformer's layers and stacks (Vaswani et al. 2017); a layer receives its attention as an argument."""
+"""The layers and stacks of the Transformer (Vaswani et al. 2017); each layer is given its attention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from context_nmt.transformer.attention import Attention, Dropout, LayerContext, 
 
 
 class Residual(nn.Module):
-    """x + dropout(f(x)), with a norm before f (pre) or after the addition."""
+    """x + dropout(f(x)), with a norm before f (pre) or after the addition (post)."""
 
     def __init__(self, norm: nn.Module, *, pre: bool, dropout: float) -> None:
         super().__init__()
@@ -20,22 +20,22 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
 
     def enter(self, states: Tensor) -> Tensor:
-        """Return the input of f, [B, T, D]."""
+        """X [B, T, D] -> the input of f, [B, T, D]."""
         return self.norm(states) if self.pre else states
 
     def leave(self, states: Tensor, output: Tensor) -> Tensor:
-        """Return the sublayer's result, [B, T, D]."""
+        """X and the output of f, [B, T, D] each -> the sublayer's result, [B, T, D]."""
         states = states + self.dropout(output)
         return states if self.pre else self.norm(states)
 
 
-def _added_to(attention: Attention, states: Tensor, queries: Tensor) -> Tensor:
-    """Return the states that an attention's output is added to; see Attention."""
+def _residual_input(attention: Attention, states: Tensor, queries: Tensor) -> Tensor:
+    """Return the tensor that an attention's output is added to; see Attention."""
     return queries if getattr(attention, "residual_of_queries", False) else states
 
 
 class FeedForward(nn.Module):
-    """The feed-forward network of a layer, and the residual around it."""
+    """A layer's feed-forward network with the residual connection around it."""
 
     def __init__(self, *, network: Attention, residual: Residual) -> None:
         super().__init__()
@@ -57,16 +57,16 @@ class EncoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(self, states: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
-        """States [B, S, D] -> next states, and the queries of the self-attention."""
+        """States [B, S, D] -> next states and queries of the self-attention, [B, S, D] each."""
         queries = self.residual.enter(states)
         context = context.with_queries(queries)
         attended = self.self_attention(queries, context)
-        states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
+        states = self.residual.leave(_residual_input(self.self_attention, states, queries), attended)
         return self.feed_forward(states, context), queries
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention, cross-attention over the memory and feed-forward."""
+    """Self-attention, cross-attention over the memory, and feed-forward."""
 
     def __init__(
         self,
@@ -85,19 +85,19 @@ class DecoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(
-        self, states: Tensor, context: LayerContext, cross_context: LayerContext, inner_context: LayerContext
+        self, states: Tensor, context: LayerContext, cross_context: LayerContext, feed_forward_context: LayerContext
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """States [B, T, D] -> next states, queries of the self-attention, and output of the cross-attention.
+        """States [B, T, D] -> next states, queries of self-attention, output of cross-attention, [B, T, D] each.
 
-        The contexts are those of the self-attention, the cross-attention and the feed-forward network.
+        The contexts are for the self-attention, the cross-attention and the feed-forward network.
         """
         queries = self.residual.enter(states)
         attended = self.self_attention(queries, context.with_queries(queries))
-        states = self.residual.leave(_added_to(self.self_attention, states, queries), attended)
-        crossing = self.cross_residual.enter(states)
-        crossed = attend_to_memory(self.cross_attention, crossing, cross_context.with_queries(queries))
-        states = self.cross_residual.leave(_added_to(self.cross_attention, states, crossing), crossed)
-        return self.feed_forward(states, inner_context.with_queries(queries)), queries, crossed
+        states = self.residual.leave(_residual_input(self.self_attention, states, queries), attended)
+        cross_queries = self.cross_residual.enter(states)
+        cross_output = attend_to_memory(self.cross_attention, cross_queries, cross_context.with_queries(queries))
+        states = self.cross_residual.leave(_residual_input(self.cross_attention, states, cross_queries), cross_output)
+        return self.feed_forward(states, feed_forward_context.with_queries(queries)), queries, cross_output
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ class Memory:
 
     @property
     def mask(self) -> Tensor:
-        """Return the real tokens as an attention mask [B, 1, 1, S]."""
+        """The real tokens, as an attention mask [B, 1, 1, S]."""
         return self.padding[:, None, None, :]
 
     def repeated(self, times: int) -> "Memory":
-        """Repeat each sentence `times` times in a row."""
+        """Return a memory with each row repeated `times` times."""
         if times == 1:
             return self
         return Memory(
@@ -125,7 +125,7 @@ class Memory:
 
 
 class Encoder(nn.Module):
-    """A stack of layers and the final norm, if the layers are pre-norm."""
+    """A stack of layers, and a final norm if the layers are pre-norm."""
 
     def __init__(self, layers: Sequence[EncoderLayer], final_norm: nn.Module) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class Encoder(nn.Module):
         self.final_norm = final_norm
 
     def forward(self, embedded: Tensor, padding: Tensor, ids: Tensor) -> Memory:
-        """Embedded source [B, S, D], padding [B, S] True = real, ids [B, S] -> memory."""
+        """Embedded source [B, S, D], padding [B, S] (True = real), ids [B, S] -> memory."""
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
         for layer in self.layers:
@@ -148,11 +148,11 @@ class Decoded(NamedTuple):
     """The decoder's output."""
 
     states: Tensor  # [B, T, D]
-    crossed: Tensor  # [B, T, D] output of the last layer's cross-attention, before its residual
+    cross_output: Tensor  # [B, T, D] output of the last layer's cross-attention, before its residual
 
 
 class Decoder(nn.Module):
-    """A stack of layers over the encoder's memory and the final norm, if the layers are pre-norm."""
+    """A stack of layers over the encoder's memory, and a final norm if the layers are pre-norm."""
 
     def __init__(self, layers: Sequence[DecoderLayer], final_norm: nn.Module) -> None:
         super().__init__()
@@ -160,16 +160,17 @@ class Decoder(nn.Module):
         self.final_norm = final_norm
 
     def new_state(self) -> tuple[list[dict[str, State]], list[dict[str, State]]]:
-        """Return the layers' empty decoding states, by sublayer: with a row per sentence, and a row per hypothesis."""
-        independent = self._independent()
-        sentences: list[dict[str, State]] = [{"cross_attention": {}} if one else {} for one in independent]
-        hypotheses: list[dict[str, State]] = [
-            {name: {} for name in ("self_attention", "feed_forward", *(() if one else ("cross_attention",)))}
-            for one in independent
-        ]
+        """Return empty decoding states of each layer's sublayers: those with a row per sentence, and per hypothesis."""
+        sentences: list[dict[str, State]] = []
+        hypotheses: list[dict[str, State]] = []
+        for is_independent in self._have_independent_queries():
+            sentences.append({"cross_attention": {}} if is_independent else {})
+            hypotheses.append({"self_attention": {}, "feed_forward": {}})
+            if not is_independent:
+                hypotheses[-1]["cross_attention"] = {}
         return sentences, hypotheses
 
-    def _independent(self) -> list[bool]:
+    def _have_independent_queries(self) -> list[bool]:
         """Return, for each layer, whether its cross-attention takes a sentence's hypotheses as positions of one row."""
         return [getattr(layer.cross_attention, "independent_queries", False) for layer in self.layers]
 
@@ -184,28 +185,30 @@ class Decoder(nn.Module):
         memory: Memory,
         state: list[dict[str, State]] | None = None,
     ) -> Decoded:
-        """Embedded target [B, T, D] -> states; with a decoding state, T is 1 and that state grows by one position.
+        """Embedded target [B, T, D] -> states; with a decoding state, T is 1, and the state grows by one position.
 
-        In decoding, B may be K times the rows of the memory: K hypotheses of each sentence, one after the other.
+        In decoding, B may be K times the number of rows of the memory: K hypotheses of each sentence in a row.
         """
-        independent = self._independent()
+        independent = self._have_independent_queries()
         repeated = memory if all(independent) else memory.repeated(len(embedded) // len(memory.padding))
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
-        crossed = embedded
+        cross_output = embedded
         for index, layer in enumerate(self.layers):
             layer_state: dict[str, State | None] = {} if state is None else {**state[index]}
             context = LayerContext(
                 states, inputs, mask, causal=causal, padding=padding, ids=ids, state=layer_state.get("self_attention")
             )
-            seen = memory if independent[index] else repeated
-            cross_context = context.over_memory(seen.states, seen.ids, seen.mask, layer_state.get("cross_attention"))
-            inner_context = replace(context, state=layer_state.get("feed_forward"))
-            output, queries, crossed = layer(states[-1], context, cross_context, inner_context)
+            layer_memory = memory if independent[index] else repeated
+            cross_context = context.over_memory(
+                layer_memory.states, layer_memory.ids, layer_memory.mask, layer_state.get("cross_attention")
+            )
+            feed_forward_context = replace(context, state=layer_state.get("feed_forward"))
+            output, queries, cross_output = layer(states[-1], context, cross_context, feed_forward_context)
             states, inputs = (*states, output), (*inputs, queries)
-        return Decoded(self.final_norm(states[-1]), crossed)
+        return Decoded(self.final_norm(states[-1]), cross_output)
 
 
 def causal_mask(length: int, device: torch.device) -> Tensor:
-    """Return the mask of each position and those before it, [1, 1, T, T]."""
+    """Return the mask [1, 1, T, T] that lets each position attend to itself and earlier ones."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]

@@ -1,1 +1,1 @@
-"""Kinds of models, one file each, loaded by name; each has a function `build(settings, parts)`."""
+"""Kinds of models, one file per kind, loaded by name; each file has a function `build(settings, parts)`."""

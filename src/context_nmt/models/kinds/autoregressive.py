@@ -1,8 +1,8 @@
-"""The autoregressive translation model (Vaswani et al. 2017), of sentences alone or joined with those before them.
+"""The autoregressive translation model (Vaswani et al. 2017), of single sentences or of joined ones.
 
 For concatenation (Tiedemann and Scherrer 2017, Agrawal et al. 2018), the source is up to `previous_sources` sentences,
-BREAK after each, and the current one; the target has up to `previous_targets` in the same way, which are translated
-once more. 3 and 0 are 4-to-1, 1 and 1 are 2-to-2.
+each followed by BREAK, and the current one. In the same way the target has up to `previous_targets` sentences, which
+are translated again. 3 and 0 are 4-to-1, 1 and 1 are 2-to-2.
 """
 
 from typing import Any
@@ -19,14 +19,14 @@ DecodingState = dict[str, Any]
 
 
 def build(settings: ModelSettings, parts: dict[str, Any]) -> Model:
-    """Build a model of these parts, which knows how many sentences are joined."""
+    """Build a model from its parts, with the numbers of sentences that are joined."""
     model = TranslationModel(**parts)
     model.previous_sources, model.previous_targets = settings.previous_sources, settings.previous_targets
     return model
 
 
 class TranslationModel(Model):
-    """p(target | source), one target unit after the other; target inputs are shifted right."""
+    """p(target | source), one target unit after the other; target inputs are the targets shifted right."""
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory."""
@@ -38,7 +38,7 @@ class TranslationModel(Model):
 
     def decoded(self, target_inputs: Tensor, memory: Memory) -> Decoded:
         """Target ids [B, T] -> decoder states and the output of the last cross-attention, [B, T, D] each."""
-        result: Decoded = self.decoder(
+        outputs: Decoded = self.decoder(
             self.target_embedding(target_inputs),
             padding=target_inputs != PADDING,
             ids=target_inputs,
@@ -46,13 +46,13 @@ class TranslationModel(Model):
             causal=True,
             memory=memory,
         )
-        return result
+        return outputs
 
     def start(self, memory: Memory) -> DecodingState:
         """Return the decoding state before the first step: two trees of tensors, batch first.
 
-        `sentences` has a row per sentence [B], `hypotheses` a row per hypothesis [B * K], those of a sentence next to
-        each other; K is 1 here.
+        `sentences` has B rows, one per sentence; `hypotheses` has B * K rows, one per hypothesis, with the hypotheses
+        of a sentence next to each other. K is 1 here.
         """
         sentences, hypotheses = self.decoder.new_state()
         return {
@@ -77,8 +77,8 @@ class TranslationModel(Model):
             causal=True,
             memory=Memory(*sentences["memory"]),
             state=[
-                {**of_sentences, **of_hypotheses}
-                for of_sentences, of_hypotheses in zip(sentences["layers"], hypotheses["layers"], strict=True)
+                {**sentence_state, **hypothesis_state}
+                for sentence_state, hypothesis_state in zip(sentences["layers"], hypotheses["layers"], strict=True)
             ],
         )
         return decoded, {**state, "hypotheses": {**hypotheses, "position": position + 1}}

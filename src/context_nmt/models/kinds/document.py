@@ -1,4 +1,4 @@
-"""The translation model with mechanisms after its encoder, its decoder or both, which look at previous sentences."""
+"""The translation model with mechanisms that read previous sentences, after its encoder, its decoder or both."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, cast
@@ -13,12 +13,12 @@ from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Memory
 from context_nmt.transformer.sentence_context import OutputContext, PreviousSentences, SentenceContext
 
-KnownSentences = dict[str, Tensor]  # PreviousSentences, of N or of one; without the target until it is known
+SentenceStates = dict[str, Tensor]  # keys of PreviousSentences, for N sentences or one; target keys may be missing
 
 
-def context_of(known: KnownSentences, previous: Tensor) -> SentenceContext:
-    """Return the context of B sentences; `previous` [B, K] has rows of the N known ones, oldest first, -1 for none."""
-    before = {name: tensor[previous.clamp(min=0)] for name, tensor in known.items()}
+def context_of(encoded: SentenceStates, previous: Tensor) -> SentenceContext:
+    """Return the context of B sentences; `previous` [B, K] has rows of the N encoded sentences, oldest first, or -1."""
+    before = {name: tensor[previous.clamp(min=0)] for name, tensor in encoded.items()}
     for name in ("source_words", "target_words"):
         if name in before:
             before[name] = before[name] & (previous >= 0)[..., None]
@@ -26,7 +26,7 @@ def context_of(known: KnownSentences, previous: Tensor) -> SentenceContext:
 
 
 def build(_: ModelSettings, parts: dict[str, Any]) -> Model:
-    """Build a model of these parts."""
+    """Build a model from its parts."""
     return DocumentModel(**parts)
 
 
@@ -42,66 +42,66 @@ class DocumentModel(TranslationModel):
         self.encoder_output = encoder_output
         self.decoder_output = decoder_output
         counts = [0 if module is None else module.sentences for module in (encoder_output, decoder_output)]
-        self.sentences = max(counts)
-        self.reach = sum(counts)  # previous sentences that the decoder's mechanism sees have seen the encoder's
+        self.context_sentences = max(counts)
+        self.receptive_sentences = sum(counts)  # the decoder's mechanism reads outputs of the encoder's mechanism
 
     def forward(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None = None) -> Tensor:
         """Ids [B, S] and [B, T] -> decoder states [B, T, D].
 
-        `previous` [B, K] has the rows of the sentences before each, oldest first, and -1 for none; without it no
-        sentence has a previous one.
+        `previous` [B, K] has the rows of the sentences before each, oldest first, or -1; without it, no sentence has
+        previous ones.
         """
         if previous is None:
-            previous = torch.full((len(source), self.sentences), -1, device=source.device)
-        alone = self.encode_alone(source)
-        known = self.known_sources(source, alone)
-        memory = self.with_context(alone, context_of(known, previous))
-        known |= self.known_targets(target_inputs, memory)
+            previous = torch.full((len(source), self.context_sentences), -1, device=source.device)
+        memory_without_context = self.encode_without_context(source)
+        encoded = self.source_states(source, memory_without_context)
+        memory = self.with_context(memory_without_context, context_of(encoded, previous))
+        encoded |= self.target_states(target_inputs, memory)
         if self.decoder_output is None:
-            return known["target"]
-        context = replace(context_of(known, previous), own_crossed=known["crossed"])
-        return self.decoder_output(known["target"], context)
+            return encoded["target"]
+        context = replace(context_of(encoded, previous), current_cross_output=encoded["cross_output"])
+        return self.decoder_output(encoded["target"], context)
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """Predict each next unit, with previous sentences."""
+        """Predict each next unit, given previous sentences."""
         return self(source, target_inputs, previous), None
 
     def encode(self, source: Tensor) -> Memory:
         """Source ids [B, S] of sentences without previous ones -> memory."""
-        return self.with_context(self.encode_alone(source), self.nothing_before(len(source)))
+        return self.with_context(self.encode_without_context(source), self.empty_context(len(source)))
 
-    def encode_alone(self, source: Tensor) -> Memory:
+    def encode_without_context(self, source: Tensor) -> Memory:
         """Source ids [B, S] -> memory before the encoder's output slot."""
         return super().encode(source)
 
-    def with_context(self, alone: Memory, context: SentenceContext) -> Memory:
-        """Return the memory that the decoder sees."""
+    def with_context(self, memory: Memory, context: SentenceContext) -> Memory:
+        """Memory before the encoder's output slot -> the memory that the decoder sees."""
         if self.encoder_output is None:
-            return alone
-        return replace(alone, states=(*alone.states[:-1], self.encoder_output(alone.states[-1], context)))
+            return memory
+        return replace(memory, states=(*memory.states[:-1], self.encoder_output(memory.states[-1], context)))
 
-    def known_sources(self, source: Tensor, alone: Memory) -> KnownSentences:
-        """Source ids [N, S] and their encoding -> the sources as later sentences see them."""
-        return {"source": alone.states[-1], "source_words": words_of(source)}
+    def source_states(self, source: Tensor, memory: Memory) -> SentenceStates:
+        """Source ids [N, S] and their memory before the output slot -> the source states that later sentences read."""
+        return {"source": memory.states[-1], "source_words": words_of(source)}
 
-    def known_targets(self, inputs: Tensor, memory: Memory) -> KnownSentences:
-        """Target ids [N, T] and the memory that the decoder sees -> the targets as later sentences see them."""
-        states, crossed = self.decoded(inputs, memory)
-        return {"inputs": inputs, "target_words": words_of(inputs), "target": states, "crossed": crossed}
+    def target_states(self, inputs: Tensor, memory: Memory) -> SentenceStates:
+        """Target ids [N, T] and the memory that the decoder sees -> the target states that later sentences read."""
+        states, cross_output = self.decoded(inputs, memory)
+        return {"inputs": inputs, "target_words": words_of(inputs), "target": states, "cross_output": cross_output}
 
-    def nothing_before(self, count: int) -> SentenceContext:
+    def empty_context(self, count: int) -> SentenceContext:
         """Return the context of `count` sentences without previous ones."""
         weight = self.output.weight
         ids = torch.full((1, 1), PADDING, device=weight.device)
         words, states = ids != PADDING, weight.new_zeros(1, 1, weight.size(1))
-        nothing = {"source": states, "source_words": words}
-        nothing |= {"inputs": ids, "target_words": words, "target": states, "crossed": states}
-        return context_of(nothing, ids.new_full((count, self.sentences), -1))
+        empty = {"source": states, "source_words": words}
+        empty |= {"inputs": ids, "target_words": words, "target": states, "cross_output": states}
+        return context_of(empty, ids.new_full((count, self.context_sentences), -1))
 
     def start(self, memory: Memory, context: SentenceContext | None = None) -> DecodingState:
         """Return the decoding state before the first step; see TranslationModel."""
         state = super().start(memory)
-        context = context or self.nothing_before(len(memory.padding))
+        context = context or self.empty_context(len(memory.padding))
         return {**state, "sentences": {**state["sentences"], "context": replace(context, state={})}}
 
     def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
@@ -111,11 +111,11 @@ class DocumentModel(TranslationModel):
             return self.output(decoded.states[:, 0]), state
         # the hypotheses of a sentence become positions of one row
         rows = len(state["sentences"]["memory"][1])
-        states, crossed = (tensor.reshape(rows, -1, tensor.size(-1)) for tensor in decoded)
-        context = replace(state["sentences"]["context"], own_crossed=crossed)
+        states, cross_output = (tensor.reshape(rows, -1, tensor.size(-1)) for tensor in decoded)
+        context = replace(state["sentences"]["context"], current_cross_output=cross_output)
         return self.output(self.decoder_output(states, context).flatten(0, 1)), state
 
 
 def words_of(ids: Tensor) -> Tensor:
-    """Return a mask of the ids [N, T] that are units of the text."""
+    """Return a mask [N, T] of the ids [N, T] that are units of the text."""
     return (ids != PADDING) & (ids != BEGIN) & (ids != END) & (ids != UNKNOWN)

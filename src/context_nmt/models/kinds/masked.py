@@ -1,6 +1,6 @@
 """The conditional masked language model (Ghazvininejad et al. 2019, Mask-Predict).
 
-An extra token before the source, which the decoder does not see, predicts the length of the target, END included.
+An extra token before the source, which the decoder does not see, predicts the length of the target, including END.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from context_nmt.transformer.layers import Memory
 
 
 def build(settings: ModelSettings, parts: dict[str, Any]) -> Model:
-    """Build a model of these parts, with fresh embeddings of lengths."""
+    """Build a model from its parts, with fresh length embeddings."""
     lengths = token_table(settings.maximum_positions, settings.width, settings.embedding_initialisation)
     embeddings = {name: parts.pop(name) for name in ("source_embedding", "target_embedding")}
     return MaskedLanguageModel(**embeddings, length_embedding=lengths, **parts)
@@ -29,7 +29,7 @@ class MaskedLanguageModel(Model):
     length_embedding: nn.Embedding  # [0] comes before the source, [i] is the embedding of length i
 
     def predict(self, source: Tensor, target_inputs: Tensor, previous: Tensor | None) -> Predictions:
-        """Predict the masked units, and the length with a weight of 1 per sentence, as in Mask-Predict."""
+        """Predict the masked units, and the length, with a weight of 1 per sentence as in Mask-Predict."""
         memory, logits = self.encode_with_length(source)
         lengths = (target_inputs != PADDING).sum(1).clamp(max=logits.size(1) - 1)
         return self.decode(target_inputs, memory), functional.cross_entropy(logits.float(), lengths, reduction="sum")
@@ -39,7 +39,7 @@ class MaskedLanguageModel(Model):
         return self.encode_with_length(source)[0]
 
     def encode_with_length(self, source: Tensor) -> tuple[Memory, Tensor]:
-        """Source ids [B, S] -> memory, and logits [B, L] of target lengths 0, 1, …; 0 is impossible."""
+        """Source ids [B, S] -> memory, and logits [B, L] of target lengths 0, 1, …; length 0 has -inf."""
         token = self.source_embedding.dropout(self.length_embedding.weight[:1].expand(len(source), 1, -1))
         embedded = torch.cat([token, self.source_embedding(source)], dim=1)
         ids = torch.cat([torch.full_like(source[:, :1], BEGIN), source], dim=1)
@@ -50,7 +50,7 @@ class MaskedLanguageModel(Model):
         return Memory(states, memory.padding[:, 1:], source), lengths
 
     def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
-        """Target ids with masks [B, T] -> decoder states [B, T, D]; every position sees all real ones."""
+        """Target ids with masks [B, T] -> decoder states [B, T, D]; every position sees all real positions."""
         padding = target_inputs != PADDING
         return self.decoder(
             self.target_embedding(target_inputs),
