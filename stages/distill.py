@@ -11,15 +11,15 @@ from stages import Device
 
 def main(
     teacher: Annotated[str, typer.Argument(help="A variant of params.yaml that is trained on the bitext.")],
-    seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline takes the first of params.yaml.")],
+    seed: Annotated[int, typer.Argument(help="The seed of its run; the pipeline uses the first of params.yaml.")],
     device: Device = "auto",
 ) -> None:
-    """Translate the training source with a teacher; variants under train.distilled learn these translations.
+    """Translate the training source with a teacher; variants under train.distilled learn from these translations.
 
     Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A stopped
     distillation resumes after the finished shards. Writes
 
-        runs/distilled/TRAIN.LANGUAGE               the translations in units, a line per line of the source
+        runs/distilled/TRAIN.LANGUAGE               the translations in units, a line for each line of the source
         runs/distilled/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/TRAIN.LANGUAGE.offsets.npy
         runs/distilled/distilled.json               the teacher's run and the number of sentences

@@ -28,14 +28,14 @@ from context_nmt.explorer.attention import masked_axes
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import (
     Candidate,
-    Explored,
+    ExploredText,
     Run,
     Sentence,
-    Translated,
+    Translation,
     to_json,
     write_picture,
 )
-from context_nmt.explorer.passages import PassageQuery, find, selected, show_runs
+from context_nmt.explorer.passages import PassageQuery, find_passage, select_word, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.measures.word_accuracy import PRONOUNS
@@ -321,7 +321,7 @@ def experiment(tmp_path_factory):
 
 
 def text_of(experiment, **wanted):
-    return find(experiment, BinarizedCorpus(experiment.binarized), PassageQuery(**{"test": "valid"} | wanted))
+    return find_passage(experiment, BinarizedCorpus(experiment.binarized), PassageQuery(**{"test": "valid"} | wanted))
 
 
 def shown(experiment, output, *runs, device="cpu", **wanted):
@@ -335,9 +335,9 @@ def shown(experiment, output, *runs, device="cpu", **wanted):
         ({}, "valid, document 1", [1, 2, 3]),
         ({"document": 2}, "valid, document 2", [4, 5, 6]),
         ({"document": 14}, "valid, document 14", [40]),
-        ({"document": 2, "most": 2}, "valid, document 2", [4, 5]),
+        ({"document": 2, "limit": 2}, "valid, document 2", [4, 5]),
         ({"sentence": 6}, "valid, sentence 6", [4, 5, 6]),
-        ({"sentence": 6, "most": 2}, "valid, sentence 6", [5, 6]),
+        ({"sentence": 6, "limit": 2}, "valid, sentence 6", [5, 6]),
     ],
 )
 def test_sentences_are_those_of_a_document_or_up_to_one(experiment, wanted, title, lines):
@@ -372,7 +372,7 @@ def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
     page = shown(experiment, tmp_path / "page.html", *runs, document=2)
     assert shown(experiment, tmp_path / "again.html", *runs, document=2) == page
     word = read_lines(experiment.subwords / "valid.xx")[4]
-    picture = shown(experiment, tmp_path / "word.svg", "joint-1", document=2, most=2, word=word)
+    picture = shown(experiment, tmp_path / "word.svg", "joint-1", document=2, limit=2, word=word)
     assert f"joint-1, valid, document 2: where “{word}” looks" in picture
 
 
@@ -413,9 +413,9 @@ def test_candidates_have_the_scores_of_the_contrastive_stage(experiment, variant
 def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
     sentences = [Sentence(line=1, source=[*source], reference=[*reference])]
     runs = [
-        Run(name=f"run-{i}", label="", sentences=[Translated(target=[*target])]) for i, target in enumerate(targets)
+        Run(name=f"run-{i}", label="", sentences=[Translation(target=[*target])]) for i, target in enumerate(targets)
     ]
-    return Explored(title="page", languages={}, select=None, pronouns={}, sentences=sentences, runs=runs)
+    return ExploredText(title="page", languages={}, select=None, pronouns={}, sentences=sentences, runs=runs)
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
     ],
 )
 def test_the_wanted_word_is_selected(targets, word, expected):
-    found = selected(a_page(*targets), PassageQuery(test="valid", sentence=1, word=word))
+    found = select_word(a_page(*targets), PassageQuery(test="valid", sentence=1, word=word))
     assert (found and (found.run, found.side, found.word)) == expected
 
 
@@ -444,7 +444,7 @@ def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article
     page = a_page(right, reference=right)
     candidates = [Candidate(text=[*right], correct=True), Candidate(text=[*wrong], correct=False)]
     sentences = [replace(page.sentences[0], candidates=candidates)]
-    assert selected(replace(page, sentences=sentences), PassageQuery(test="choices", sentence=1)).word == expected
+    assert select_word(replace(page, sentences=sentences), PassageQuery(test="choices", sentence=1)).word == expected
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article
         ("--document is 0; valid has the documents 1 to 14", ["plain-1"], {"document": 0}),
         ("--sentence is 41; valid has the sentences 1 to 40", ["plain-1"], {"sentence": 41}),
         ("--sentence is 4; choices has the items 1 to 3", ["plain-1"], {"test": "choices", "sentence": 4}),
-        ("--sentences is 2; item 2 of choices has 3", ["plain-1"], {"test": "choices", "document": 2, "most": 2}),
+        ("--sentences is 2; item 2 of choices has 3", ["plain-1"], {"test": "choices", "document": 2, "limit": 2}),
         ("--document is 1 and --sentence 1; choose one", ["plain-1"], {"document": 1, "sentence": 1}),
         ("--word is w, which no reference or source of valid has", ["plain-1"], {"word": "w"}),
         ("--word is w, which valid, sentence 3 has neither", ["plain-1"], {"word": "w", "sentence": 3}),

@@ -158,7 +158,7 @@ def test_wrong_requests_get_an_error_of_one_line(application, request_, status):
 def test_a_reader_who_leaves_while_sending_is_no_bug(application, capsys):
     left = threading.Event()
     left.set()
-    assert asked(application, "/explore", "1", left=left) == (server.CLOSED, "")
+    assert asked(application, "/explore", "1", left=left) == (server.CLIENT_CLOSED_REQUEST, "")
     assert capsys.readouterr().err == ""
 
 
@@ -197,7 +197,7 @@ def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatc
         return await asyncio.gather(first, *others)
 
     (_, first), (status, _), (_, third) = run(three())
-    assert (json.loads(first)["title"], status, json.loads(third)["title"]) == ("1", server.CLOSED, "3")
+    assert (json.loads(first)["title"], status, json.loads(third)["title"]) == ("1", server.CLIENT_CLOSED_REQUEST, "3")
     assert translated == [1, 3]
 
 

@@ -187,7 +187,7 @@ def test_options_that_would_do_nothing_are_refused(project, options):
 
 def room(machine, *names):
     """Threads and GPUs of each stage that starts, and None where there is no room."""
-    taken = [machine.take(name) for name in names]
+    taken = [machine.allocate(name) for name in names]
     return [one and (int(one["OMP_NUM_THREADS"]), one.get("CUDA_VISIBLE_DEVICES")) for one in taken]
 
 

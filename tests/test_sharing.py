@@ -12,7 +12,7 @@ from dvc.utils.serialize import dump_yaml
 from test_pipeline import LAST, PARAMETERS, Project, ran, start_project
 
 from context_nmt.files import UserError
-from context_nmt.pipeline.dvc import merged, resolve
+from context_nmt.pipeline.dvc import merge_stages, resolve
 
 ROOT = Path(__file__).parents[1]
 PLAIN = yaml.safe_load(PARAMETERS) | {"download": [], "rescored": [], "probing": {"sentences": [], "words": []}}
@@ -241,7 +241,7 @@ def test_a_merge_needs_git(tmp_path, monkeypatch, programs):
     ids=["added", "one side each", "both", "added on both", "removed", "removed and changed"],
 )
 def test_a_stage_is_as_on_the_side_that_changed_it(base, ours, theirs, expected):
-    assert merged(base, ours, theirs) == expected
+    assert merge_stages(base, ours, theirs) == expected
 
 
 @pytest.fixture
@@ -268,7 +268,7 @@ def meet(git, write, base, ours, theirs):
 
 
 def test_git_leaves_a_lock_that_both_sides_changed_to_the_command(tmp_path, git):
-    """Lines far apart would be merged to a stage with the inputs of both, which nobody has run."""
+    """Lines far apart would be merge_stages to a stage with the inputs of both, which nobody has run."""
 
     def write(version):
         first, second = version

@@ -17,15 +17,15 @@ from context_nmt.settings.parameters import read_parameters
 
 
 def describe_plans(experiment: Layout) -> None:
-    """Write metrics/models.json from all variants' plans and the vocabularies; raise UserError if one is wrong."""
+    """Write metrics/models.json from the plans of all variants and the vocabularies."""
     plans = {path.parent.name: TrainingPlan.read(path).model for path in experiment.plans("training")}
     write_json(experiment.models, _describe(plans, experiment, None))
 
 
 def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) -> None:
-    """Print the variants of a params.yaml as JSON or tables, for vocabularies of `units` or those of the corpus.
+    """Print the variants of a params.yaml as JSON or tables, for `units` per side or the corpus's vocabularies.
 
-    Raise UserError for a wrong params.yaml or number, or if there are no vocabularies yet.
+    Raise UserError if params.yaml is not valid, or if `units` is None and the corpus is not binarized yet.
     """
     settings, experiment = read_parameters(parameters), Layout(parameters.parent)
     plans = {variant: plan(settings, variant).training.model for variant in settings.variants}
@@ -37,7 +37,7 @@ def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) ->
 
 
 def vocabulary_sizes(experiment: Layout, units: int | None) -> tuple[int, int]:
-    """Return `units` for both sides, or the sizes of the corpus; raise UserError if it is not binarized yet."""
+    """Return `units` for both sides, or the corpus's sizes; raise UserError if the corpus is not binarized yet."""
     if units is not None:
         return units, units
     if not experiment.binarized.is_dir():
@@ -47,7 +47,7 @@ def vocabulary_sizes(experiment: Layout, units: int | None) -> tuple[int, int]:
 
 
 def _describe(plans: dict[str, ModelPlan], experiment: Layout, units: int | None) -> dict[str, dict[str, Any]]:
-    """Return a description of every variant, see `counting.describe`."""
+    """Return `counting.describe` of every variant."""
     source, target = vocabulary_sizes(experiment, units)
     return {
         variant: describe(model_plan, source_vocabulary=source, target_vocabulary=target)
