@@ -17,9 +17,9 @@ from tiny_training import make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, setting, training, variants
 from benchmarks.models import LENGTH, never_end
-from benchmarks.page import AT_LEAST, AT_MOST, section, write_page
+from benchmarks.page import MAXIMUM, MINIMUM, section, write_page
 from benchmarks.report import Part
-from benchmarks.rounds import Contender, Measured, measure, ratio, speeds_and_memory
+from benchmarks.rounds import Contender, Measurement, measure, ratio, speeds_and_memory
 from benchmarks.variants import SEARCH, of_one_length
 from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
@@ -85,8 +85,8 @@ TORCH, PEAK = "torch.nn.Transformer", "matrix product, float32"
 
 
 def test_ratios_are_taken_round_by_round():
-    ours = Measured("lines", [2.0, 9000.4, 800.0], 1234.4)
-    theirs = Measured("lines", [1.0, 3000.0, 200.0], 5.0)
+    ours = Measurement("lines", [2.0, 9000.4, 800.0], 1234.4)
+    theirs = Measurement("lines", [1.0, 3000.0, 200.0], 5.0)
     measured = {"ours": ours, "theirs": theirs}
     found = ratio(measured, "ours", "theirs", factor=0.5)
     assert found == {"median": 1.5, "minimum": 1.0, "maximum": 2.0, "rounds": [1.0, 1.5, 2.0]}
@@ -168,8 +168,8 @@ def test_the_page_is_what_the_committed_figures_give(tmp_path):
 def test_every_target_is_of_a_ratio_that_is_measured():
     found = [read_json(path) for path in (report.FOLDER / "results").glob("*.json")]
     tables = [table for parts in found for part in parts.values() for table in part["tables"].items()]
-    assert set(AT_LEAST) <= {row for _, rows in tables for row in rows}
-    assert set(AT_MOST) <= {title for title, _ in tables}
+    assert set(MINIMUM) <= {row for _, rows in tables for row in rows}
+    assert set(MAXIMUM) <= {title for title, _ in tables}
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def tiny(tmp_path, monkeypatch):
     def make(**variants):
         experiment = make_experiment(tmp_path, variants=variants)
         monkeypatch.setattr(setting, "EXPERIMENT", experiment)
-        monkeypatch.setattr(setting, "prepared", lambda: None)
+        monkeypatch.setattr(setting, "prepare", lambda: None)
         return experiment
 
     return make
@@ -224,7 +224,7 @@ def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_docu
             with one.prepare(*one.arguments) as work:
                 counts[one.name] = [work()[0] for _ in range(2)]
         assert rounds == 3 * len(counts) / len(contenders)
-        return {one.name: Measured(one.unit, [speeds[one.name.rpartition(", ")[0]]]) for one in contenders}
+        return {one.name: Measurement(one.unit, [speeds[one.name.rpartition(", ")[0]]]) for one in contenders}
 
     monkeypatch.setattr(variants, "measure", measured)
     part = variants.variants(1)
@@ -256,7 +256,7 @@ def one_round(amounts):
         for one in contenders:
             with one.prepare(*one.arguments) as work:
                 amounts[one.name], output = work()
-            found[one.name] = Measured(one.unit, [1.0] * rounds, output=output)
+            found[one.name] = Measurement(one.unit, [1.0] * rounds, output=output)
         return found
 
     return measured
@@ -294,7 +294,7 @@ def made_up(amounts):
     def measured(_, contenders, rounds):
         amounts.update(dict.fromkeys(one.name for one in contenders))
         lines = {one.name: ["x y", "z" if "CTranslate2" in one.name else "y"] for one in contenders}
-        return {one.name: Measured(one.unit, [1.0] * rounds, output=lines[one.name]) for one in contenders}
+        return {one.name: Measurement(one.unit, [1.0] * rounds, output=lines[one.name]) for one in contenders}
 
     return measured
 
@@ -356,7 +356,7 @@ def test_the_gpu_benchmark_runs_on_the_cpu_with_tiny(tiny, monkeypatch, capsys, 
     monkeypatch.setattr(Objective, "compile_parts", lambda one: compilations.append(one))
     precision = resolved("auto", torch.device("cpu"))
     peak, trained, search = (
-        f"matrix product, {gpu.TYPES[precision]}",
+        f"matrix product, {gpu.TORCH_TYPES[precision]}",
         f"training, {precision}{', torch.compile' if compiled else ''}",
         f"beam 5, {precision}",
     )

@@ -11,7 +11,7 @@ from tiny_training import digits, make_experiment
 
 from benchmarks import iterations, machine, report
 from benchmarks.pictures import draw_searches
-from benchmarks.rounds import CORES, Measured
+from benchmarks.rounds import CORES, Measurement
 from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain
@@ -81,7 +81,7 @@ def benchmark(experiment):
                 amount, output = work()
             assert amount == len(output)
             speeds = [60.0 / number / turn for turn in range(1, rounds + 1)]
-            measured[one.name] = Measured(one.unit, speeds, 1.0, output)
+            measured[one.name] = Measurement(one.unit, speeds, 1.0, output)
         return measured
 
     with pytest.MonkeyPatch.context() as patch:
