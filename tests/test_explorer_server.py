@@ -92,13 +92,13 @@ def test_a_text_is_translated_by_all_systems_document_by_document(application):
     data = json.loads(answer)
     assert status == 200
     assert [run["name"] for run in data["runs"]] == RUNS
-    assert [(one["line"], one["source"], one["reference"]) for one in data["sentences"]] == [
+    assert [(sentence["line"], sentence["source"], sentence["reference"]) for sentence in data["sentences"]] == [
         (1, ["1", "2"], None),
         (2, ["3"], None),
         (5, ["4"], None),
     ]
-    assert [len(one["earlier"]) for one in data["runs"][1]["sentences"]] == [0, 1, 0]
-    assert all(one["views"] for run in data["runs"] for one in run["sentences"])
+    assert [len(sentence["earlier"]) for sentence in data["runs"][1]["sentences"]] == [0, 1, 0]
+    assert all(sentence["views"] for run in data["runs"] for sentence in run["sentences"])
 
 
 def test_only_an_empty_line_is_between_documents(experiment, monkeypatch):
@@ -126,7 +126,7 @@ LONGEST = " ".join("1" * (server.LIMITS["characters"] // 2))
 def test_odd_and_long_texts_are_translated(application, text, sources):
     status, answer = asked(application, "/explore", text, **{"content-type": "Application/JSON;charset=UTF-8"})
     assert (status, "<" in answer) == (200, False)
-    assert [one["source"] for one in json.loads(answer)["sentences"]] == sources
+    assert [sentence["source"] for sentence in json.loads(answer)["sentences"]] == sources
 
 
 @pytest.mark.parametrize(

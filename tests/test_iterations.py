@@ -73,15 +73,15 @@ def benchmark(experiment):
     """A report of two rounds in which each contender is slower than the one before, and all that took part."""
     contenders = []
 
-    def made_up(part, given, rounds):
+    def made_up(part, entrants, rounds):
         measured = {}
-        for number, one in enumerate(given, start=1):
-            contenders.append(one)
-            with one.prepare(*one.arguments) as work:
+        for number, contender in enumerate(entrants, start=1):
+            contenders.append(contender)
+            with contender.prepare(*contender.arguments) as work:
                 amount, output = work()
             assert amount == len(output)
             speeds = [60.0 / number / turn for turn in range(1, rounds + 1)]
-            measured[one.name] = Measurement(one.unit, speeds, 1.0, output)
+            measured[contender.name] = Measurement(contender.unit, speeds, 1.0, output)
         return measured
 
     with pytest.MonkeyPatch.context() as patch:
@@ -99,16 +99,16 @@ def test_every_search_takes_part_alone_and_in_batches(benchmark):
     names = ["Teacher, beam 4", "Teacher, greedy", *(f"CMLM, {search}" for _, search in SEARCHES[2:5])]
     names.append("CCAN, 10 iterations")
     assert all(list(rows) == names for rows in part.tables.values())
-    assert [one.name for one in contenders] == [
+    assert [contender.name for contender in contenders] == [
         f"{name}, {way}" for way in ("one at a time", "batched") for name in names
     ]
-    for number, one in enumerate(contenders):
-        _, system, test, settings, sentences, workers = one.arguments
+    for number, contender in enumerate(contenders):
+        _, system, test, settings, sentences, workers = contender.arguments
         alone = number < len(SEARCHES)
         assert system == SEARCHES[number % len(SEARCHES)][0]
         search = SEARCHES[number % len(SEARCHES)][1]
         assert (test, sentences, workers) == ("valid", *((SENTENCES, 1) if alone else (40, CORES)))
-        assert one.threads == workers
+        assert contender.threads == workers
         assert (settings.batch_tokens == 1) is alone
         if system == "plain":
             assert settings.beam == {"beam 4": 4, "greedy": 1}[search]
@@ -121,7 +121,7 @@ def test_speeds_are_relative_to_beam_search_of_the_same_kind(part):
     for mode, first in (("one at a time", 1), ("batched", 1 + len(SEARCHES))):
         ratios = part.tables[f"speed / Teacher, beam 4, {mode}"].values()
         expected = [first / (first + number) for number in range(len(SEARCHES))]
-        assert [one["median"] for one in ratios] == pytest.approx(expected, abs=1e-3)
+        assert [ratio["median"] for ratio in ratios] == pytest.approx(expected, abs=1e-3)
         rounds = part.tables[f"sentences/s, {mode}"]["Teacher, beam 4"]["rounds"]
         assert rounds == [float(f"{60 / first / turn:.4g}") for turn in (1, 2)]
 

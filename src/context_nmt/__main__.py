@@ -44,7 +44,7 @@ def _open_streams() -> None:
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="replace")
         else:
-            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # names of files may be no UTF-8
+            sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # file names may not be valid UTF-8
 
 
 def _use_code_of_project(folder: Path) -> None:

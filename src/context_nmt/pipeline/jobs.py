@@ -175,7 +175,7 @@ def run_stages(
                 waiting.remove(name)
         for name in [*waiting]:
             if name not in waiting or not upstream[name] <= states.keys():
-                continue
+                continue  # it shares a process that has just started, or has to wait
             if (environment := machine.allocate(name)) is not None:
                 running[name] = group = list[str]()
                 for candidate in waiting:

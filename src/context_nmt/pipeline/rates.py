@@ -17,9 +17,9 @@ def print_rates(parameters: Path, *, as_json: bool) -> None:
 
     Raise UserError if a params.yaml has an unknown key or a value that is not allowed.
     """
-    _, *others = experiments(parameters.parent)
+    _, *folders = experiments(parameters.parent)
     rates = {"": _rates(read_parameters(parameters))}
-    rates |= {folder.name: _rates(read_parameters(folder / "params.yaml")) for folder in others}
+    rates |= {folder.name: _rates(read_parameters(folder / "params.yaml")) for folder in folders}
     if as_json:
         print(json.dumps(rates, indent=2))
         return
