@@ -145,7 +145,7 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
     parameters["root"] = root
     parameters.yaml_set_start_comment(
         f"{name}, started from {'the default experiment' if like == DEFAULT_EXPERIMENT else like}.\n"
-        "src/context_nmt/settings/ documents every key; an unknown one is refused."
+        "src/context_nmt/settings/ documents every key; unknown keys are refused."
     )
     corpus_settings, probing = parameters["corpus"], parameters.setdefault("probing", {})
     if corpus in generated and corpus_settings["name"] in generated:  # generated corpora have the same files
