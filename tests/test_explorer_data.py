@@ -127,22 +127,7 @@ GATES = filled("cross_attention", "lexical_shortcuts")
 GATES |= filled("decoder_self_attention", "context_aware_self_attention", context="global")
 
 
-@pytest.mark.parametrize(("slots", "settings"), [(JOINT, {}), ({}, {"kind": "concatenation", "previous_sources": 1})])
-def test_documents_translated_alone_equal_documents_translated_together(slots, settings):
-    model = small_model(slots, **settings)
-    both = explored(model, documents=[range(1), range(1, 4)])
-    for first, last in ((0, 1), (1, 4)):
-        alone = explored(model, sources=SOURCES[first:last])
-        for of_page, of_document in zip(both[first:last], alone, strict=True):
-            assert of_page.target == of_document.target
-            for together, alone_part in zip(of_page.views, of_document.views, strict=True):
-                assert together.keys == alone_part.keys
-                np.testing.assert_allclose(together.weights, alone_part.weights, atol=1e-9)
-            for together, alone_part in zip(of_page.earlier, of_document.earlier, strict=True):
-                assert together.first == alone_part.first + first
-                np.testing.assert_allclose(together.sentences, alone_part.sentences, atol=1e-9)
-
-
+TWO_DOCUMENTS = {"documents": [range(1), range(1, 4)]}
 CASES = {  # slots and settings of a model, and more of a passage
     "two attentions": (filled("encoder_self_attention", "dual_context"), {}, {}),
     "a window around the largest weight": (filled("cross_attention", CROSS, window=1), {}, {}),
@@ -155,7 +140,9 @@ CASES = {  # slots and settings of a model, and more of a passage
     "masked": ({}, MASKED, {}),
     "masked, with a window": (filled("cross_attention", CROSS, window=1), MASKED, {}),
     "joined": ({}, {"kind": "concatenation", "previous_sources": 2, "previous_targets": 1}, {}),
+    "joined, in two documents": ({}, {"kind": "concatenation", "previous_sources": 1}, TWO_DOCUMENTS),
     "earlier sentences of both sides": (JOINT, {}, {}),
+    "earlier sentences, in two documents": (JOINT, {}, TWO_DOCUMENTS),
     "earlier references": (JOINT, {}, {"references": TARGETS[3:] + TARGETS[:3]}),
     "earlier sources": (filled("decoder_output", HAN, 1, sentences=2, context="source"), {}, {}),
     "earlier alignments": (filled("decoder_output", HAN, 1, sentences=2, context="alignment"), {}, {}),
@@ -322,13 +309,16 @@ def shown(experiment, output, *runs, device="cpu", **query):
         ({"document": 2, "limit": 2}, "valid, document 2", [4, 5]),
         ({"sentence": 6}, "valid, sentence 6", [4, 5, 6]),
         ({"sentence": 6, "limit": 2}, "valid, sentence 6", [5, 6]),
+        ({"test": "choices", "word": "2"}, "choices, item 2", [8, 9, 4]),
+        ({"test": "choices", "word": "4"}, "choices, item 3", [6]),  # 4 is the source of item 2
+        ({"test": "choices", "word": "5"}, "choices, item 3", [6]),  # no reference has it
     ],
 )
 def test_sentences_are_those_of_a_document_or_up_to_one(experiment, query, title, lines):
     text = text_of(experiment, **query)
-    assert (text.title, text.lines, len(text.sources)) == (title, lines, len(lines))
-    sources, _ = BinarizedCorpus(experiment.binarized).parallel("valid")
+    sources, _ = BinarizedCorpus(experiment.binarized).parallel(query.get("test", "valid"))
     assert [ids.tolist() for ids in text.sources] == [sources[line - 1].tolist() for line in lines]
+    assert (text.title, text.lines) == (title, lines if "test" not in query else None)
 
 
 def test_a_word_chooses_the_first_sentence_with_it(experiment):
@@ -336,10 +326,6 @@ def test_a_word_chooses_the_first_sentence_with_it(experiment):
     word = references[7].split()[0]
     first = next(number for number, line in enumerate(references, start=1) if word in line.split())
     assert text_of(experiment, word=word).title == f"valid, sentence {first}"
-    item = text_of(experiment, test="choices", word="2")
-    assert (item.title, len(item.sources)) == ("choices, item 2", 3)
-    assert text_of(experiment, test="choices", word="4").title == "choices, item 3"  # 4 is the source of item 2
-    assert text_of(experiment, test="choices", word="5").title == "choices, item 3"  # no reference has it
 
 
 def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
