@@ -50,10 +50,10 @@ def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: flo
     `tokens_per_second` is the speed of GPUs in target tokens. Raise UserError if params.yaml is not valid, or if there
     are neither vocabularies nor `units`.
     """
-    settings, experiment = read_parameters(parameters), Layout(parameters.parent)
+    settings, layout = read_parameters(parameters), Layout(parameters.parent)
     runs = len(settings.seeds)
     jobs = min(jobs, len(settings.variants) * runs)
-    sizes, lengths = vocabulary_sizes(experiment, units), _lengths(experiment, units)
+    sizes, lengths = vocabulary_sizes(layout, units), _lengths(layout, units)
     measured: dict[str, tuple[float, float]] = {}  # each distinct model once
     rows = dict[str, dict[str, float]]()
     for variant in settings.variants:
@@ -81,10 +81,10 @@ def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: flo
     return pd.concat([frame, total.to_frame(f"in all, {jobs} at a time").T])
 
 
-def _lengths(experiment: Layout, units: int | None) -> np.ndarray[Any, Any]:
+def _lengths(layout: Layout, units: int | None) -> np.ndarray[Any, Any]:
     """Return the lengths [2, N] of the training sentences, or random ones around the length that FLOPs assume."""
     if units is None:
-        corpus = BinarizedCorpus(experiment.binarized)
+        corpus = BinarizedCorpus(layout.binarized)
         return np.stack([side.lengths for side in corpus.parallel(corpus.train)])
     random = np.random.default_rng(1)
     lengths = random.gamma(4, SENTENCE_LENGTH / 4, 10_000) * random.lognormal(0, 0.15, (2, 10_000))

@@ -109,12 +109,12 @@ def iterations(rounds: int, experiment: Experiment, sentences: int = SINGLE_SENT
 
 @contextmanager
 def _translating(
-    experiment: Path, system: str, test: str, settings: DecodingSettings, sentences: int, workers: int
+    experiment_dir: Path, system: str, test: str, settings: DecodingSettings, sentences: int, workers: int
 ) -> Iterator[Work]:
     """Yield rounds that translate a number of sentences and return the units as text."""
-    layout = Experiment(experiment)
-    corpus = BinarizedCorpus(layout.binarized)
-    model = load_run(layout.model(run_name(system, SEED)), torch.device("cpu"), corpus)
+    experiment = Experiment(experiment_dir)
+    corpus = BinarizedCorpus(experiment.binarized)
+    model = load_run(experiment.model(run_name(system, SEED)), torch.device("cpu"), corpus)
     source = corpus.side(test, corpus.source)
     sample: list[Sentence] = [source[number] for number in evenly_spread(len(source), sentences)]
     with translating(model, sample, corpus.target_vocabulary, settings, workers) as work:

@@ -48,8 +48,5 @@ def main(
 
     Example: python stages probe words transformer 1
     """
-    experiment = EvaluationFolder().with_plan_of(variant)
-    if probe is Probe.SENTENCES:
-        probe_sentences(experiment, variant, seed, device=device)
-    else:
-        probe_words(experiment, variant, seed, device=device)
+    measure = probe_sentences if probe is Probe.SENTENCES else probe_words
+    measure(EvaluationFolder().with_plan_of(variant), variant, seed, device=device)

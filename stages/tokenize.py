@@ -34,8 +34,8 @@ def main() -> None:
 
     Example: python stages tokenize
     """
-    experiment = TextFolder()
-    plan = experiment.settings
+    folder = TextFolder()
+    plan = folder.settings
     bleu_metric("sacrebleu", plan.chosen_tokenizer)  # fail early if the tokenizer's package is missing
-    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
-    check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("ceilings")))
+    tokenize_corpus(folder.corpus, folder.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
+    check_ceilings(folder, read_plan(SignificanceSettings, folder.stage_plan("ceilings")))

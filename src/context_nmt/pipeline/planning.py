@@ -94,9 +94,9 @@ def _loaded_by_name(plan: TrainingPlan) -> list[str]:
     return [*names, VALIDATION] if plan.training.validation_bleu else names
 
 
-def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
+def plan(settings: ExperimentSettings, variant: str) -> VariantPlan:
     """Resolve one variant; raise UserError with the key of params.yaml that is wrong."""
-    recipe = experiment.recipe(variant)
+    recipe = settings.recipe(variant)
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(
             slot,
