@@ -1,6 +1,6 @@
-# `make help` lists what can be made. A fresh machine needs Python 3.11, git and make.
+# `make help` lists the targets. A fresh machine needs Python 3.11, git and make.
 PYTHON ?= python3.11
-# Only the command line sets these: some systems export NAME.
+# Only the command line sets these, because some systems export NAME.
 NAME :=
 LIKE :=
 CORPUS :=
@@ -9,7 +9,7 @@ TARGET :=
 JOBS :=
 ONLY :=
 
-# Stages run `python`, so the environment comes first; what they run must not depend on the folder make was called in.
+# Stages run `python`, so the environment comes first; they must find it from any folder.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 ifneq ($(DATA_MIRROR),)
 ifeq ($(findstring ://,$(DATA_MIRROR))$(filter /%,$(DATA_MIRROR)),)
@@ -33,7 +33,7 @@ NO_REMOTE := no DVC remote is set; set one, for all experiments: dvc remote add 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv: $(INSTALLED)  ## make the Python environment (again when requirements.lock or pyproject.toml changes)
+.venv: $(INSTALLED)  ## create the Python environment, or update it after a change of requirements.lock or pyproject.toml
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@echo 'installing requirements.lock into .venv; the first time takes minutes'
@@ -43,18 +43,18 @@ $(INSTALLED): requirements.lock pyproject.toml
 	printf '%s\n' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
-repro: $(INSTALLED)  ## run what is not up to date of the default experiment, or of NAME=… (JOBS=… at a time, ONLY="VARIANT …")
+repro: $(INSTALLED)  ## run the stages of the default experiment, or of NAME=…, that are not up to date (JOBS=… at a time, ONLY="VARIANT …")
 	context-nmt repro $(EXPERIMENT) $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
-repro-new: $(INSTALLED)  ## the same in a clone without the cache, but only for changes since the results in git (NAME=…, JOBS=…, ONLY=…)
+repro-new: $(INSTALLED)  ## the same in a clone without the cache, only for what has changed since the results in git (NAME=…, JOBS=…, ONLY=…)
 	context-nmt repro $(EXPERIMENT) --allow-missing $(foreach variant,$(ONLY),--only "$(variant)") $(if $(JOBS),--jobs $(JOBS))
 
 pull: $(INSTALLED)  ## get the models and other large files of the results in git from the DVC remote (NAME=…)
-	@test -f $(EXPERIMENT)/params.yaml || { echo '$(EXPERIMENT): no experiment' >&2; exit 1; }
+	@test -f $(EXPERIMENT)/params.yaml || { echo '$(EXPERIMENT): not an experiment' >&2; exit 1; }
 	@test -n "$$(dvc --cd $(EXPERIMENT) config core.remote)" || { echo '$(NO_REMOTE)' >&2; exit 1; }
 	dvc --cd $(EXPERIMENT) pull
 
-report: $(INSTALLED)  ## write reports/ again (NAME=…); that of the default experiment with the latest results of the others
+report: $(INSTALLED)  ## rebuild reports/ (NAME=…); the default experiment's report includes the latest results of the others
 	dvc --cd $(EXPERIMENT) repro --force --single-item report
 	cd $(EXPERIMENT) && python $(CURDIR)/stages report --mark
 
@@ -67,7 +67,7 @@ test: $(INSTALLED)  ## run all tests but the heavy ones, which rebuild whole pip
 test-all: $(INSTALLED)  ## run all tests
 	$(PYTEST)
 
-check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and every params.yaml
+check: $(INSTALLED)  ## check lint, formatting, types, the copies of dvc.yaml and every params.yaml
 	ruff check
 	ruff format --check
 	mypy
@@ -76,7 +76,7 @@ check: $(INSTALLED)  ## lint, formatting, types, the copies of dvc.yaml and ever
 docs: $(INSTALLED)  ## build the documentation into site/; it needs no network
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
-pictures: $(INSTALLED)  ## after repro: take the pictures of docs/guides/explorer.md again; needs chromium
+pictures: $(INSTALLED)  ## after repro: retake the pictures of docs/guides/explorer.md; needs chromium
 	PICTURES=docs/pictures $(PYTEST) --numprocesses 0 tests/test_explorer_page.py -k pictures
 
 speed: .venv/speed.installed  ## after repro: compare speed and memory with other programs, about 40 minutes (ROUNDS=…)
@@ -86,7 +86,7 @@ speed: .venv/speed.installed  ## after repro: compare speed and memory with othe
 	.venv/bin/python -m pip install --disable-pip-version-check --quiet --constraint requirements.lock --requirement requirements-speed.lock
 	touch $@
 
-experiment: $(INSTALLED)  ## start experiments/NAME with the recipe of another one (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])
+experiment: $(INSTALLED)  ## create experiments/NAME with the recipe of another experiment (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])
 	context-nmt new "$(NAME)" $(if $(LIKE),--like "$(LIKE)") $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
 clean:  ## remove the environment, unfinished trainings and temporary files; results and the DVC cache stay

@@ -1,1 +1,1 @@
-"""Speed and memory of this project against other programs for the same tasks; `make speed` measures all of it."""
+"""Compare the speed and memory of this project with other programs for the same tasks; `make speed` runs all parts."""

@@ -23,9 +23,9 @@ from context_nmt.settings.decoding import DecodingSettings
 
 BEAM = 6
 WEIGHT = 1.0  # scores are divided by the length
-LONGEST = 80  # units of a translation: one limit for all sentences, since CTranslate2 has no other
-OURS_TOKENS = {BEAM: 8192, 1: 4096}  # the fastest batches of each: source tokens times beam,
-THEIR_SENTENCES = {BEAM: 125, 1: 125}  # and sentences
+MAXIMUM_UNITS = 80  # of a translation; CTranslate2 has only one limit for all sentences
+OUR_TOKENS = {BEAM: 8192, 1: 4096}  # by beam: the fastest batches, in source tokens times beam
+THEIR_SENTENCES = {BEAM: 125, 1: 125}  # by beam: the fastest batches, in sentences
 
 THEIRS, OURS, OURS_BF16 = "CTranslate2", "context-nmt", "context-nmt, bf16"
 
@@ -51,10 +51,10 @@ def decoding(rounds: int) -> Part:
         speeds_and_memory(measured) | {"ratio": ratios},
         [
             f"{len(_references()):,} sentences of {_test()}. CTranslate2: {CORES} workers of one thread, batches of"
-            f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OURS_TOKENS[BEAM]:,}"
-            f" source tokens times beam (greedy {OURS_TOKENS[1]:,}).",
-            f"Both stop when {BEAM} hypotheses have ended, or at {LONGEST} units, and divide log-probabilities by the"
-            " length (ours counts END). Loading the model is not included.",
+            f" {THEIR_SENTENCES[BEAM]} sentences (greedy {THEIR_SENTENCES[1]}); ours: batches of {OUR_TOKENS[BEAM]:,}"
+            f" source tokens times beam (greedy {OUR_TOKENS[1]:,}).",
+            f"Both stop when {BEAM} hypotheses have ended, or at {MAXIMUM_UNITS} units, and divide log-probabilities by"
+            " the length (ours counts END). Loading the model is not included.",
             *(
                 _agreement({name: measured[_name(name, beam)].output for name in (THEIRS, *precisions)}, beam)
                 for beam in (BEAM, 1)
@@ -75,8 +75,8 @@ def _ours(folder: Path, beam: int, precision: Literal["fp32", "bf16"]) -> Iterat
         length_penalty_weight=WEIGHT,
         stop="beam",
         maximum_length_ratio=0.0,
-        maximum_length_offset=LONGEST,
-        batch_tokens=OURS_TOKENS[beam],
+        maximum_length_offset=MAXIMUM_UNITS,
+        batch_tokens=OUR_TOKENS[beam],
         precision=precision,
     )
     device = torch.device("cpu")
@@ -103,7 +103,7 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
             max_batch_size=THEIR_SENTENCES[beam],
             beam_size=beam,
             length_penalty=WEIGHT,
-            max_decoding_length=LONGEST,
+            max_decoding_length=MAXIMUM_UNITS,
         )
         return len(lines), [" ".join(result.hypotheses[0]) for result in results]
 
@@ -112,11 +112,11 @@ def _theirs(folder: Path, beam: int) -> Iterator[Work]:
 
 
 def _agreement(outputs: dict[str, list[str]], beam: int) -> str:
-    """Compare the lines of each program, of which CTranslate2 is the first, in one sentence."""
-    (theirs, reference), *others = outputs.items()
-    statements = [f"BLEU of {_name(theirs, beam)} {_bleu(reference):.2f}, {_units(reference):.1f} units per line"]
-    for name, lines in others:
-        same = sum(line == other for line, other in zip(lines, reference, strict=True)) / len(lines)
+    """Compare the translations of each program with CTranslate2's, the first, in one sentence."""
+    (theirs, their_lines), *our_outputs = outputs.items()
+    statements = [f"BLEU of {_name(theirs, beam)} {_bleu(their_lines):.2f}, {_units(their_lines):.1f} units per line"]
+    for name, lines in our_outputs:
+        same = sum(ours == their for ours, their in zip(lines, their_lines, strict=True)) / len(lines)
         statements.append(f"of {name} {_bleu(lines):.2f}, {_units(lines):.1f} units, {same:.1%} of the lines identical")
     return "; ".join(statements) + "."
 

@@ -1,4 +1,4 @@
-"""Measure a GPU: training and beam search at base size; not part of `make speed`, since most machines have no GPU."""
+"""Measure training and beam search at base size on a GPU; not part of `make speed`, as most machines have no GPU."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,17 +20,17 @@ from context_nmt.settings.decoding import DecodingSettings
 
 TITLE = "A Transformer of base size on GPUs"
 SEARCH = DecodingSettings(beam=5, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=65_536)
-TYPES = {"fp32": "float32", "bf16": "bfloat16"}
+TORCH_TYPES = {"fp32": "float32", "bf16": "bfloat16"}
 
 
 def gpu(rounds: int, device: str, *, compiled: bool, tiny: bool) -> Part:
-    """Compare updates with matrix products in the precision that is fast, and measure beam search."""
+    """Compare updates with matrix products in the fast precision, and measure beam search."""
     precision = resolve_precision("auto", device_named(device))
     variant, updates, size, count = ("small", 3, 64, 2) if tiny else ("transformer_base", 50, 8192, 50)
     training = ours(
         f"training, {precision}{', torch.compile' * compiled}", variant, precision, updates, device, compiled
     )
-    peak = products(TYPES[precision], device, size, count)
+    peak = products(TORCH_TYPES[precision], device, size, count)
     contenders = [peak, training]
     if not compiled:
         arguments = (variant, precision, device, 8 if tiny else None)
@@ -44,8 +44,8 @@ def gpu(rounds: int, device: str, *, compiled: bool, tiny: bool) -> Part:
         speeds_and_memory(measured) | {"ratio": {f"{training.name} / {peak.name}": share}},
         [
             f"A Transformer of base size ({model['parameters']:,} parameters) on Multi30k: a round is {updates} updates"
-            f" of at most {batch:,} target tokens with padding, on batches that are there already, and a translation of"
-            f" the test set by an untrained model, to {LENGTH} units each.",
+            f" of at most {batch:,} target tokens with padding, on batches prepared in advance, and a translation of"
+            f" the test set by an untrained model, with {LENGTH} units per sentence.",
         ],
     )
 
@@ -63,24 +63,26 @@ def _untrained(variant: str, precision: Literal["fp32", "bf16"], device: str, se
 def main(
     device: Annotated[str, typer.Option(help="cuda, cuda:1, …; cpu only with --tiny.")] = "cuda",
     rounds: Rounds = ROUNDS,
-    tiny: Annotated[bool, typer.Option(help="Only show that it runs, with a small model; prints its figures.")] = False,
+    tiny: Annotated[
+        bool, typer.Option(help="Only test that it runs, with a small model, and print its figures.")
+    ] = False,
     compile: Annotated[bool, typer.Option(help="Train with torch.compile, and measure no search.")] = False,
 ) -> None:
     """Measure this machine's GPU: large matrix products, training, and beam 5, in a few minutes.
 
-    Keeps the figures of this kind of GPU in benchmarks/results/ and writes benchmarks/README.md. A second call, as with
-    --compile, adds its figures to those of the same machine and commit, and replaces others.
+    Writes the figures of this kind of GPU to benchmarks/results/, and benchmarks/README.md. A second call, such as with
+    --compile, adds its figures if machine and commit are the same, and else replaces the earlier ones.
 
     Example: python -m benchmarks.gpu --rounds 3
     """
     torch_device = device_named(device)
     if torch_device.type != "cuda" and not tiny:
         raise UserError(f"--device {device}: not a GPU; allowed only with --tiny")
-    setting.prepared()
+    setting.prepare()
     part = gpu(rounds, device, compiled=compile, tiny=tiny)
     if not tiny:
-        here = describe() | {"gpu": processor_name(torch_device), "CUDA": torch.version.cuda}
-        report.keep(report.with_earlier(part, here), here)
+        this_machine = describe() | {"gpu": processor_name(torch_device), "CUDA": torch.version.cuda}
+        report.keep(report.with_earlier(part, this_machine), this_machine)
     report.show(part)
 
 

@@ -27,7 +27,7 @@ from context_nmt.progress import say, tracked
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "runs" / "growth"  # an experiment, removed after each measurement
 PAIRS = (500_000, 1_000_000, 2_000_000, 5_000_000)
-TEST = 1000  # pairs of the validation set, which is also the test set
+VALIDATION_PAIRS = 1000  # also the test set
 MERGES = 32_000  # joint
 TEXT_STAGES = ("tokenize", "bpe")  # bpe learns merges, segments and numbers the units
 
@@ -42,10 +42,10 @@ NOTES = [
     " smallest corpus.",
 ]
 
-# Words and sentences. Zipf's law with a steeper tail: N words of text have about N^(1 / TAIL) different ones (Heaps).
-RANKS, COMMON, TAIL = 4_000_000, 10_000, 1.8
+# Words follow Zipf's law with a steeper tail: N words of text have about N^(1 / TAIL) distinct words (Heaps).
+RANKS, COMMON_RANKS, TAIL = 4_000_000, 10_000, 1.8
 LENGTH_SHAPE, LENGTH_SCALE, LENGTH_RATIO = 2.5, 8.0, 0.15  # words: a gamma distribution; spread of log(target / source)
-BLOCK = 20_000  # pairs generated at a time
+BLOCK_PAIRS = 20_000  # generated at a time
 SYLLABLES = {
     language: ["".join(parts) for parts in itertools.product(onsets, vowels)]
     for language, onsets, vowels in (
@@ -55,40 +55,42 @@ SYLLABLES = {
 }
 
 
-def words(language: str) -> list[str]:
+def lexicon(language: str) -> list[str]:
     """Return distinct words, the most frequent first: of one syllable, then of two and so on; some capitalized."""
     syllables = SYLLABLES[language]
-    made: list[str] = []
+    words: list[str] = []
     for length in itertools.count(1):
         possible = len(syllables) ** length
-        mixed = np.arange(min(possible, RANKS - len(made)), dtype=np.int64) * 7_368_787 % possible  # coprime: distinct
-        digits = [(mixed // len(syllables) ** place % len(syllables)).tolist() for place in range(length)]
-        made += ["".join(map(syllables.__getitem__, word)) for word in zip(*digits, strict=True)]
-        if len(made) == RANKS:
-            return [word.capitalize() if rank % 10 == 7 else word for rank, word in enumerate(made)]
+        mixed = np.arange(min(possible, RANKS - len(words)), dtype=np.int64) * 7_368_787 % possible  # coprime: distinct
+        digits = [(mixed // len(syllables) ** position % len(syllables)).tolist() for position in range(length)]
+        words += ["".join(map(syllables.__getitem__, word)) for word in zip(*digits, strict=True)]
+        if len(words) == RANKS:
+            return [word.capitalize() if rank % 10 == 7 else word for rank, word in enumerate(words)]
     raise AssertionError
 
 
 def sentences(language: str, pairs: int, seed: int) -> Iterator[str]:
-    """Yield the first `pairs` sentences of one side of an endless text; its other side has similar lengths."""
-    known = np.array(words(language), dtype=object)
+    """Yield the first `pairs` sentences of one side of an endless parallel text, whose sides have similar lengths."""
+    words = np.array(lexicon(language), dtype=object)
     ranks = np.arange(1, RANKS + 1)
-    weights = np.where(ranks < COMMON, 1 / (ranks + 2.7), COMMON ** (TAIL - 1) / ranks**TAIL).cumsum()
+    weights = np.where(ranks < COMMON_RANKS, 1 / (ranks + 2.7), COMMON_RANKS ** (TAIL - 1) / ranks**TAIL).cumsum()
     limits = weights / weights[-1]
-    for block in range(-(-pairs // BLOCK)):
-        shared = np.random.default_rng([seed, block])
-        own = np.random.default_rng([seed, block, *language.encode()])
-        lengths = shared.gamma(LENGTH_SHAPE, LENGTH_SCALE, BLOCK) * own.lognormal(0, LENGTH_RATIO, BLOCK)
+    for block in range(-(-pairs // BLOCK_PAIRS)):
+        of_pair = np.random.default_rng([seed, block])
+        of_side = np.random.default_rng([seed, block, *language.encode()])
+        lengths = of_pair.gamma(LENGTH_SHAPE, LENGTH_SCALE, BLOCK_PAIRS) * of_side.lognormal(
+            0, LENGTH_RATIO, BLOCK_PAIRS
+        )
         ends = (lengths.astype(int) + 2).cumsum().tolist()
-        drawn = known[np.searchsorted(limits, own.random(ends[-1]))].tolist()
-        for start, end in itertools.islice(itertools.pairwise([0, *ends]), pairs - block * BLOCK):
+        drawn = words[np.searchsorted(limits, of_side.random(ends[-1]))].tolist()
+        for start, end in itertools.islice(itertools.pairwise([0, *ends]), pairs - block * BLOCK_PAIRS):
             comma = (start + end) // 2
             line = f"{' '.join(drawn[start:comma])}, {' '.join(drawn[comma:end])}."
             yield line[0].upper() + line[1:]
 
 
 def prepare(folder: Path, pairs: int) -> None:
-    """Make a new experiment with this many generated training pairs."""
+    """Create an experiment with this number of generated training pairs."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     parameters = {
@@ -101,7 +103,7 @@ def prepare(folder: Path, pairs: int) -> None:
         "focus": "transformer",
     }
     (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
-    for split, count, seed in (("train", pairs, 1), ("valid", TEST, 2)):
+    for split, count, seed in (("train", pairs, 1), ("valid", VALIDATION_PAIRS, 2)):
         for language in SYLLABLES:
             name = f"{split}.{language}"
             write_lines(
@@ -112,7 +114,10 @@ def prepare(folder: Path, pairs: int) -> None:
 
 
 def _stage(name: str, folder: Path) -> tuple[float, float, float]:
-    """Run a stage; return its seconds, and the CPU seconds and the peak memory in MB of all its processes."""
+    """Run a stage; return its seconds, and the CPU seconds and the peak memory in MB of all its processes.
+
+    Raise UserError if it fails.
+    """
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.Popen([sys.executable, ROOT / "stages", name], cwd=folder)
     with watched(process.pid) as memory:
@@ -123,7 +128,7 @@ def _stage(name: str, folder: Path) -> tuple[float, float, float]:
 
 
 def growth(pairs: int, folder: Path) -> Part:
-    """Measure every text stage on a corpus of this size, in a folder for its files, which is removed."""
+    """Measure every text stage on a corpus of this size, in a folder that is removed afterwards."""
     tables: Tables = {SECONDS: {}, CPU: {}, PER_PAIR: {}, MEMORY: {}, WORDS: {}}
     try:
         prepare(folder, pairs)
@@ -140,8 +145,8 @@ def growth(pairs: int, folder: Path) -> Part:
 
 
 def by_size(part: Part) -> Part:
-    """Return a part with its rows in the order of sizes and with CPU seconds relative to the smallest corpus."""
-    tables = {title: {row: rows[row] for row in sorted(rows, key=_place)} for title, rows in part.tables.items()}
+    """Return a part with its rows in the order of sizes, and with CPU seconds relative to the smallest corpus."""
+    tables = {title: {row: rows[row] for row in sorted(rows, key=_order)} for title, rows in part.tables.items()}
     tables[PER_PAIR], smallest = {}, dict[str, float]()  # CPU seconds per pair by stage
     for row, seconds in tables[CPU].items():
         stage, pairs = row.removesuffix(" pairs").split(", ")
@@ -150,30 +155,30 @@ def by_size(part: Part) -> Part:
     return replace(part, tables=tables)
 
 
-def _place(row: str) -> tuple[bool, int, str]:
+def _order(row: str) -> tuple[bool, int, str]:
     return not row.startswith(TEXT_STAGES[0]), len(row), row
 
 
 def main(
     pairs: Annotated[
-        list[int] | None, typer.Option(min=1, help="Pairs of a corpus; give it again for another. Default: four sizes.")
+        list[int] | None, typer.Option(min=1, help="Pairs of a corpus; can be repeated. Default: four sizes.")
     ] = None,
 ) -> None:
     """Measure time and memory of the text stages on generated corpora of several sizes.
 
-    The stages are those of an experiment, run by `python stages`; five million pairs take about 35 minutes on two
-    cores. Files are in runs/growth, which is removed. Writes
+    The stages of an experiment are run by `python stages`; five million pairs take about 35 minutes on two cores. Their
+    files are in runs/growth, which is removed afterwards. Writes
 
-        benchmarks/results/MACHINE.json   in this kind of machine's figures; other sizes of the same commit stay
+        benchmarks/results/MACHINE.json   figures of this kind of machine; other sizes of the same commit are kept
         benchmarks/results/MACHINE-growth.svg
         benchmarks/README.md              their table
 
     Example: python -m benchmarks.growth --pairs 500000 --pairs 1000000
     """
-    here = machine.describe()
+    this_machine = machine.describe()
     for count in pairs or PAIRS:
-        part = by_size(report.with_earlier(growth(count, FOLDER), here))
-        report.keep(part, here, draw=partial(draw_growth, titles=(CPU, MEMORY)))
+        part = by_size(report.with_earlier(growth(count, FOLDER), this_machine))
+        report.keep(part, this_machine, draw=partial(draw_growth, titles=(CPU, MEMORY)))
 
 
 if __name__ == "__main__":

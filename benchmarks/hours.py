@@ -29,15 +29,15 @@ from context_nmt.settings.parameters import read_parameters
 from context_nmt.training.batches import EXAMPLES, Pairs
 from context_nmt.training.updating import Updater
 
-SECONDS = 5.0  # of updates of each model, after one that does not count
-BATCHES = 20  # that are measured
-POOL = 500  # batches that the sentences fill, so that those of a batch are as alike in length as in a training
-DOCUMENT = 10  # sentences, for models that look back
+MEASURED_SECONDS = 5.0  # of updates of each model, after an update that does not count
+MEASURED_BATCHES = 20
+POOL_BATCHES = 500  # in the sampled text, so that sentences of a batch have lengths as similar as in a training
+DOCUMENT_SENTENCES = 10  # for models that look back
 SECONDS_PER_HOUR = 3600
 
 
 class _RandomSentences(TokenFile):
-    """Sentences of given lengths [N]; their ids are random."""
+    """Sentences of random ids with given lengths [N]."""
 
     def __init__(self, lengths: np.ndarray[Any, Any], vocabulary: int, random: np.random.Generator) -> None:
         self._offsets = np.concatenate([[0], lengths.cumsum()])
@@ -45,16 +45,16 @@ class _RandomSentences(TokenFile):
 
 
 def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: float | None = None) -> pd.DataFrame:
-    """Measure the trainings of a params.yaml: a row for each variant, and one for all, `jobs` at a time.
+    """Measure the trainings of a params.yaml: a row for each variant, and a row for all, `jobs` at a time.
 
-    `tokens_per_second` is the speed of GPUs in target tokens. Raise UserError for a wrong params.yaml, and if there are
-    neither vocabularies nor a number of units.
+    `tokens_per_second` is the speed of GPUs in target tokens. Raise UserError if params.yaml is not valid, or if there
+    are neither vocabularies nor `units`.
     """
-    settings, experiment = read_parameters(parameters), Layout(parameters.parent)
+    settings, layout = read_parameters(parameters), Layout(parameters.parent)
     runs = len(settings.seeds)
     jobs = min(jobs, len(settings.variants) * runs)
-    sizes, lengths = vocabulary_sizes(experiment, units), _lengths(experiment, units)
-    measured: dict[str, tuple[float, float]] = {}  # distinct models only
+    sizes, lengths = vocabulary_sizes(layout, units), _lengths(layout, units)
+    measured: dict[str, tuple[float, float]] = {}  # each distinct model once
     rows = dict[str, dict[str, float]]()
     for variant in settings.variants:
         training_plan = plan(settings, variant).training
@@ -85,10 +85,10 @@ def hours(parameters: Path, units: int | None, jobs: int, tokens_per_second: flo
     return pd.concat([frame, total.to_frame(f"in all, {jobs} at a time").T])
 
 
-def _lengths(experiment: Layout, units: int | None) -> np.ndarray[Any, Any]:
-    """Return the lengths [2, N] of the training sentences; without them, around those of FLOPs."""
+def _lengths(layout: Layout, units: int | None) -> np.ndarray[Any, Any]:
+    """Return the lengths [2, N] of the training sentences, or random ones around the length that FLOPs assume."""
     if units is None:
-        corpus = BinarizedCorpus(experiment.binarized)
+        corpus = BinarizedCorpus(layout.binarized)
         return np.stack([side.lengths for side in corpus.parallel(corpus.train)])
     random = np.random.default_rng(1)
     lengths = random.gamma(4, SENTENCE_LENGTH / 4, 10_000) * random.lognormal(0, 0.15, (2, 10_000))
@@ -98,7 +98,7 @@ def _lengths(experiment: Layout, units: int | None) -> np.ndarray[Any, Any]:
 def _batch(
     training_plan: TrainingPlan, sizes: tuple[int, int], lengths: np.ndarray[Any, Any], threads: int, _: int
 ) -> tuple[float, float]:
-    """Return the mean target tokens of a batch and the mean seconds of updates with one."""
+    """Return the mean target tokens of a batch and the mean seconds of an update."""
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(threads)
     torch.manual_seed(1)
@@ -107,33 +107,35 @@ def _batch(
     fitting = lengths[:, lengths.max(0) <= settings.maximum_sentence_length]
     if not fitting.size:
         raise UserError(f"no sentence pair of at most {settings.maximum_sentence_length} units")
-    count = max(2, int(POOL * settings.batch_tokens / fitting.max(0).mean()))
-    drawn = fitting[:, random.integers(0, fitting.shape[1], count)]
-    starts = range(0, count, DOCUMENT)
+    count = max(2, int(POOL_BATCHES * settings.batch_tokens / fitting.max(0).mean()))
+    sampled = fitting[:, random.integers(0, fitting.shape[1], count)]
+    starts = range(0, count, DOCUMENT_SENTENCES)
     pairs = Pairs(
-        *(_RandomSentences(side, size, random) for side, size in zip(drawn, sizes, strict=True)),
+        *(_RandomSentences(side, size, random) for side, size in zip(sampled, sizes, strict=True)),
         maximum_length=None,
-        documents=[range(start, min(start + DOCUMENT, count)) for start in starts] if model.needs_documents else None,
+        documents=[range(start, min(start + DOCUMENT_SENTENCES, count)) for start in starts]
+        if model.needs_documents
+        else None,
         context_sentences=model.context_sentences,
         receptive_sentences=model.receptive_sentences,
         previous_sources=model.previous_sources,
         previous_targets=model.previous_targets,
     )
-    chosen = itertools.islice(pairs.batches(tokens=settings.batch_tokens, random=random), BATCHES)
+    batch_indices = itertools.islice(pairs.batches(tokens=settings.batch_tokens, random=random), MEASURED_BATCHES)
     examples = EXAMPLES[training_plan.model.model.kind]
-    batches = [examples(pairs.load(indices), settings, random).to(device) for indices in chosen]
+    batches = [examples(pairs.load(indices), settings, random).to(device) for indices in batch_indices]
     updater = Updater(training_plan, model, seed=1)
     updater.update(1, batches[:1])
     start = _now(device)
     for number, batch in enumerate(itertools.cycle(batches), start=1):
         updater.update(number, [batch])
-        if (passed := _now(device) - start) > SECONDS:
+        if (passed := _now(device) - start) > MEASURED_SECONDS:
             break
     return sum(batch.tokens for batch in batches) / len(batches), passed / number
 
 
 def _now(device: torch.device) -> float:
-    """Return the time in seconds at which a device has done its work."""
+    """Return the time in seconds when a device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()
@@ -152,8 +154,8 @@ def main(
     """Measure a few updates of each model of an experiment, and show how long its trainings take on this machine.
 
     Sentences are random, with the lengths of the training text, or of about 25 units with --vocabulary. Each training
-    makes all its updates, without early stopping. Hours of a variant are the sum over its runs; validation, decoding
-    and all other stages are left out. The speed of GPUs is taken for every model.
+    is assumed to make all its updates, without early stopping. Hours of a variant are the sum over its runs;
+    validation, decoding and all other stages are left out. The speed of GPUs is the same for every model.
 
     Example: python -m benchmarks.hours params.yaml --jobs 2
     """

@@ -1,4 +1,4 @@
-"""Measure speed and BLEU of mask-predict, with few and with many iterations, against beam search."""
+"""Compare speed and BLEU of mask-predict, with few and many iterations, with beam search."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -31,43 +31,41 @@ ROOT = Path(__file__).parents[1]
 SEED = 1
 BEAMS = (4, 1)  # speeds are relative to the first
 ITERATIONS = (1, 4, 10)
-SENTENCES = 100  # translated one at a time, spread over the test set
+SINGLE_SENTENCES = 100  # translated one at a time, spread over the test set
 ALONE, BATCHED = "one at a time", "batched"
 
-Search = tuple[str, DecodingSettings]  # a system, by the name of its variant, and its search
+Search = tuple[str, DecodingSettings]  # the variant of a system, and the settings of its search
 
 
 def searches(experiment: Experiment) -> dict[str, Search]:
-    """Return beam search, greedy search, mask-predict and, for the second masked system, its most iterations.
+    """Return beam search, greedy search, mask-predict and, for a second masked system, only the most iterations.
 
-    Raise UserError if the experiment has no teacher or no masked student, or has not trained them.
+    Raise UserError if the experiment has no masked student, or has not trained a system.
     """
     settings, folder = experiment.settings, experiment.folder.resolve()
     train = settings.train
     students = [name for name in train.distilled if plan(settings, name).training.model.model.kind == "masked"][:2]
     if not students:
         raise UserError(f"{experiment.parameters}: train.distilled names no masked variant")
-    found = dict[str, Search]()
+    named = dict[str, Search]()
 
     def add(system: str, search: str, **changes: Any) -> None:
         run = experiment.model(run_name(system, SEED))
         if not (run / RUN_WEIGHTS).is_file():
             remedy = f"run `make repro{'' if folder == ROOT else f' NAME={folder.name}'}` first"
             raise UserError(f"{run}: not there; {remedy}")
-        best = dataclasses.replace(
-            read_plan(DecodingSettings, experiment.plan(system, "decoding")), n_best=1, **changes
-        )
-        found[f"{settings.label(system)}, {search}"] = system, best
+        decoding = read_plan(DecodingSettings, experiment.plan(system, "decoding"))
+        named[f"{settings.label(system)}, {search}"] = system, dataclasses.replace(decoding, n_best=1, **changes)
 
     for beam in BEAMS:
         add(train.teachers[0], "greedy" if beam == 1 else f"beam {beam}", beam=beam)
     for system, numbers in zip(students, (ITERATIONS, ITERATIONS[-1:]), strict=False):
         for number in numbers:
             add(system, f"{number} iteration{'s' if number > 1 else ''}", iterations=number)
-    return found
+    return named
 
 
-def iterations(rounds: int, experiment: Experiment, sentences: int = SENTENCES) -> Part:
+def iterations(rounds: int, experiment: Experiment, sentences: int = SINGLE_SENTENCES) -> Part:
     """Compare the searches, one sentence at a time and in batches, on the first test set that is not validation."""
     compared, corpus = searches(experiment), experiment.settings.corpus
     test = next((name for name in corpus.tests if name != corpus.validation), corpus.tests[0])
@@ -76,11 +74,11 @@ def iterations(rounds: int, experiment: Experiment, sentences: int = SENTENCES) 
     contenders = []
     for mode, count in counts.items():
         for name, (system, search) in compared.items():
-            one = dataclasses.replace(search, batch_tokens=1) if mode == ALONE else search
-            arguments = (experiment.folder, system, test, one, count, workers[mode])
+            mode_search = dataclasses.replace(search, batch_tokens=1) if mode == ALONE else search
+            arguments = (experiment.folder, system, test, mode_search, count, workers[mode])
             contenders.append(Contender(f"{name}, {mode}", "sentences", _translating, arguments, threads=workers[mode]))
     measured = measure("iterations", contenders, rounds)
-    first, *_ = compared
+    first, systems = next(iter(compared)), dict.fromkeys(system for system, _ in compared.values())
     bleu, signature = {}, ""
     for name, (system, _) in compared.items():
         chain = TextChain(experiment.model(run_name(system, SEED)) / "text")
@@ -93,48 +91,44 @@ def iterations(rounds: int, experiment: Experiment, sentences: int = SENTENCES) 
         tables[f"speed / {first}, {mode}"] = {
             name: ratio(measured, f"{name}, {mode}", f"{first}, {mode}") for name in compared
         }
-    place = experiment.folder.resolve()
+    folder = experiment.folder.resolve()
     return Part(
         f"Iterations of mask-predict, {corpus.name} {corpus.source}-{corpus.target}"
-        + ("" if place == ROOT else f", experiment {place.name}"),
+        + ("" if folder == ROOT else f", experiment {folder.name}"),
         tables,
         [
-            f"Runs (parameters): {', '.join(_described(experiment, one) for one in _systems(compared))}.",
+            f"Runs (parameters): {', '.join(_described(experiment, system) for system in systems)}.",
             f"BLEU of the whole test set, translated in batches: {signature}.",
             f"A round is {counts[ALONE]:,} sentences one at a time, on one thread, and {counts[BATCHED]:,} sentences"
             f" batched, in {CORES} processes of one thread; {rounds} rounds.",
-            *_notes(compared, {name: one.output for name, one in measured.items()}),
+            *_notes(compared, {name: measurement.output for name, measurement in measured.items()}),
         ],
-        picture="iterations" if place == ROOT else f"iterations-{place.name}",
+        picture="iterations" if folder == ROOT else f"iterations-{folder.name}",
     )
-
-
-def _systems(compared: dict[str, Search]) -> list[str]:
-    return list(dict.fromkeys(system for system, _ in compared.values()))
 
 
 @contextmanager
 def _translating(
-    experiment: Path, system: str, test: str, settings: DecodingSettings, sentences: int, workers: int
+    experiment_dir: Path, system: str, test: str, settings: DecodingSettings, sentences: int, workers: int
 ) -> Iterator[Work]:
-    """Yield rounds of `sentences` sentences, whose units they return as text."""
-    layout = Experiment(experiment)
-    corpus = BinarizedCorpus(layout.binarized)
-    model = load_run(layout.model(run_name(system, SEED)), torch.device("cpu"), corpus)
+    """Yield rounds that translate a number of sentences and return the units as text."""
+    experiment = Experiment(experiment_dir)
+    corpus = BinarizedCorpus(experiment.binarized)
+    model = load_run(experiment.model(run_name(system, SEED)), torch.device("cpu"), corpus)
     source = corpus.side(test, corpus.source)
-    sample: list[Sentence] = [source[number] for number in chosen(len(source), sentences)]
+    sample: list[Sentence] = [source[number] for number in evenly_spread(len(source), sentences)]
     with translating(model, sample, corpus.target_vocabulary, settings, workers) as work:
         yield work
 
 
-def chosen(total: int, count: int) -> list[int]:
-    """Return the numbers of `count` sentences, evenly spread."""
+def evenly_spread(total: int, count: int) -> list[int]:
+    """Return the numbers of `count` of `total` sentences, evenly spread."""
     return [number * total // count for number in range(count)]
 
 
 def _described(experiment: Experiment, system: str) -> str:
     model, run = plan(experiment.settings, system).training.model.model, experiment.model(run_name(system, SEED))
-    weights = sum(one.numel() for one in load_run(run, torch.device("cpu")).parameters())
+    weights = sum(weight.numel() for weight in load_run(run, torch.device("cpu")).parameters())
     return f"{run.name} (d_model {model.width}, {model.encoder_layers}+{model.decoder_layers} layers, {weights:,})"
 
 
@@ -142,12 +136,12 @@ def _notes(compared: dict[str, Search], outputs: dict[str, list[str]]) -> list[s
     shares = []
     for name in compared:
         alone, batched = (outputs[f"{name}, {mode}"] for mode in (ALONE, BATCHED))
-        pairs = zip(alone, [batched[number] for number in chosen(len(batched), len(alone))], strict=True)
+        pairs = zip(alone, [batched[number] for number in evenly_spread(len(batched), len(alone))], strict=True)
         shares.append(sum(line_alone == line_batched for line_alone, line_batched in pairs) / len(alone))
     settings = [search for _, search in compared.values()]
-    tried = settings[-1].length_beam
+    lengths = settings[-1].length_beam
     return [
-        f"Mask-predict tries {tried} length{'s' if tried > 1 else ''} per sentence and takes the most probable"
+        f"Mask-predict tries {lengths} length{'s' if lengths > 1 else ''} per sentence and takes the most probable"
         " translation.",
         f"Batches hold {settings[0].batch_tokens:,} source tokens times beam or lengths, as in the plan."
         " Loading the model is not included.",
@@ -163,9 +157,9 @@ def main(
 
     Reads runs/models, runs/binarized and the text of an experiment (`make repro`). Writes
 
-        benchmarks/results/MACHINE.json             in this kind of machine's figures
-        benchmarks/results/MACHINE-iterations.svg   MACHINE-iterations-NAME.svg for experiments/NAME
-        benchmarks/README.md                        their table, after those of the other parts
+        benchmarks/results/MACHINE.json             figures of this kind of machine
+        benchmarks/results/MACHINE-iterations.svg   or MACHINE-iterations-NAME.svg for experiments/NAME
+        benchmarks/README.md                        their table, after the tables of other parts
 
     Example: python -m benchmarks.iterations --experiment experiments/multi30k-en-de-masked --rounds 3
     """

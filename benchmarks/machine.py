@@ -1,4 +1,4 @@
-"""The machine that is measured, and its peak of matrix products."""
+"""The measured machine, and its peak speed of matrix products."""
 
 import platform
 import re
@@ -14,14 +14,14 @@ import psutil
 
 from benchmarks.rounds import CORES, Contender, Work
 
-SIZE = 2048  # of the square matrices
-PRODUCTS = 100  # in a round
+MATRIX_SIZE = 2048  # rows and columns
+PRODUCTS_PER_ROUND = 100
 INSTRUCTIONS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 PACKAGES = ("torch", "numpy", "ctranslate2", "sacrebleu", "sacremoses", "subword-nmt")
 
 
 def describe() -> dict[str, Any]:
-    """Return the properties of the machine and the versions that figures depend on."""
+    """Return the machine's properties, and the versions of programs that figures depend on."""
     information = re.findall(r"^(.+?)\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
     cpu = defaultdict(lambda: "unknown", information)  # its last core
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
@@ -44,19 +44,19 @@ def describe() -> dict[str, Any]:
 
 def processor(machine: dict[str, Any]) -> str:
     """Return the GPU, or the processor without trademarks and frequency, e.g. `AMD EPYC`."""
-    shown = machine.get("gpu", machine["processor"])
-    return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", " ", shown).split())
+    name = machine.get("gpu", machine["processor"])
+    return " ".join(re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", " ", name).split())
 
 
 def file_name(machine: dict[str, Any]) -> str:
-    """Return the name of this kind of machine in file names: GPU, or processor, newest instructions and cores."""
+    """Return the name of this kind of machine in file names: the GPU, or processor, newest instructions and cores."""
     newest = machine["instructions"][-1:] or ["plain"]
     words = [machine["family_and_model"], *newest, f"{machine['cores']} cores"] if "gpu" not in machine else []
     return re.sub(r"[^a-z0-9]+", "-", " ".join([processor(machine), *words]).lower()).strip("-")
 
 
 def hardware(machine: dict[str, Any]) -> str:
-    """Describe the machine."""
+    """Describe the machine in one line."""
     gpu = f"{machine['gpu']}; " if "gpu" in machine else ""
     return (
         f"{gpu}{machine['processor']} (family/model {machine['family_and_model']}), {machine['cores']} cores,"
@@ -65,13 +65,13 @@ def hardware(machine: dict[str, Any]) -> str:
 
 
 def versions(machine: dict[str, Any]) -> str:
-    """Name the versions of programs, and the commit whose code was measured."""
+    """List the versions of programs, and the commit of the measured code."""
     named = [f"{name} {machine[name]}" for name in ("CUDA", "python", *PACKAGES) if name in machine]
     return ", ".join([*named, f"code of {machine['commit']}"])
 
 
-def products(kind: str, device: str = "cpu", size: int = SIZE, count: int = PRODUCTS) -> Contender:
-    """Return large square matrix products as a contender, the peak for training; `kind` is a torch type."""
+def products(kind: str, device: str = "cpu", size: int = MATRIX_SIZE, count: int = PRODUCTS_PER_ROUND) -> Contender:
+    """Return products of large square matrices as a contender, the peak for training; `kind` is a torch type."""
     return Contender(f"matrix product, {kind}", "GFLOP", _prepare, (kind, device, size, count))
 
 

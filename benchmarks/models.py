@@ -1,4 +1,4 @@
-"""Plans, models and batches of all trainings, and the model for all decoding."""
+"""Plans, models and batches of all training benchmarks, and the trained model of the decoding benchmarks."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -32,10 +32,10 @@ from context_nmt.training.updating import Updater
 
 Sentence = np.ndarray[Any, Any]
 
-RUN = "transformer", 1  # variant and seed of the model used for decoding
-DOCUMENT = 10  # sentences per document; the text has no documents, and its content does not affect the cost
-REACH = 7  # sentences before its first one that a batch leaves room for, as far back as any variant looks
-LENGTH = 20  # units of each translation of an untrained model, which does not know when to end
+TRAINED_RUN = "transformer", 1  # variant and seed of the model used for decoding
+DOCUMENT_SENTENCES = 10  # the text has no documents, and its content does not affect the cost
+REACH = 7  # previous sentences that a batch leaves room for, as far back as any variant looks
+LENGTH = 20  # units of each translation by an untrained model, which does not predict the end
 
 
 def plan_of(variant: str) -> TrainingPlan:
@@ -44,16 +44,17 @@ def plan_of(variant: str) -> TrainingPlan:
 
 
 def described(variant: str) -> dict[str, Any]:
-    """Return the description of a variant's model by the describe stage."""
+    """Return the description of a variant's model, as in the describe stage."""
     return describe(plan_of(variant).model, **_vocabularies())
 
 
 def updater_of(variant: str, precision: Precision, device: str = "cpu") -> Updater:
     """Return this project's trainer of a variant, before its first update."""
-    chosen = plan_of(variant)
-    chosen = dataclasses.replace(chosen, training=dataclasses.replace(chosen.training, precision=precision))
+    variant_plan = plan_of(variant)
+    training = dataclasses.replace(variant_plan.training, precision=precision)
     torch.manual_seed(1)
-    return Updater(chosen, build(chosen.model, **_vocabularies()).to(device_named(device)), seed=1)
+    model = build(variant_plan.model, **_vocabularies()).to(device_named(device))
+    return Updater(dataclasses.replace(variant_plan, training=training), model, seed=1)
 
 
 def _vocabularies() -> dict[str, int]:
@@ -62,7 +63,7 @@ def _vocabularies() -> dict[str, int]:
 
 
 def batches(tokens: int, number: int) -> list[Batch]:
-    """Return the first training batches, the same for all."""
+    """Return the first training batches, the same for all contenders."""
     pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None)
     stream = pairs.endless(tokens=tokens, seed=1)
     return [pairs.load(next(stream)[1]) for _ in range(number)]
@@ -71,8 +72,8 @@ def batches(tokens: int, number: int) -> list[Batch]:
 def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
     """Return the first batches of documents, in which all models predict the same sentences.
 
-    A model that looks back also sees the preceding ones. A batch has at most `tokens` on the longer side, padding and
-    preceding sentences included.
+    A model that looks back also sees the previous sentences. A batch has at most `tokens` on the longer side, including
+    padding and previous sentences.
     """
     source, target = corpus().parallel(corpus().train)
     ranges = documents(len(source))
@@ -91,25 +92,27 @@ def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:
 
 
 def documents(sentences: int) -> list[range]:
-    """Cut `sentences` sentences into documents of equal length; the last one may be shorter."""
-    return [range(start, min(start + DOCUMENT, sentences)) for start in range(0, sentences, DOCUMENT)]
+    """Cut a number of sentences into documents of equal length; the last may be shorter."""
+    return [
+        range(start, min(start + DOCUMENT_SENTENCES, sentences)) for start in range(0, sentences, DOCUMENT_SENTENCES)
+    ]
 
 
 def trained() -> Path:
-    """Return the folder of a model that ends its sentences; train it the first time, which takes minutes."""
-    setting.prepared()
-    folder = setting.EXPERIMENT.model(run_name(*RUN))
+    """Return the folder of a trained model, which ends its sentences; train it the first time, which takes minutes."""
+    setting.prepare()
+    folder = setting.EXPERIMENT.model(run_name(*TRAINED_RUN))
     if not folder.is_dir():
-        precision = resolve_precision(plan_of(RUN[0]).training.precision, torch.device("cpu"))
-        say(f"training the model that is decoded with, in {precision}: minutes, only this time")
+        precision = resolve_precision(plan_of(TRAINED_RUN[0]).training.precision, torch.device("cpu"))
+        say(f"training the model for decoding, in {precision}: this takes minutes, only the first time")
         write_plans(setting.EXPERIMENT)
-        train_run(setting.EXPERIMENT, *RUN, device="cpu")
-        average_run(setting.EXPERIMENT, *RUN)
+        train_run(setting.EXPERIMENT, *TRAINED_RUN, device="cpu")
+        average_run(setting.EXPERIMENT, *TRAINED_RUN)
     return folder
 
 
 def test_sentences() -> list[Sentence]:
-    """Return the source sentences that are translated."""
+    """Return the source sentences of the first test set."""
     side = corpus().side(corpus().tests[0], corpus().source)
     return [side[number] for number in range(len(side))]
 
@@ -126,14 +129,14 @@ def translating(
     """Yield rounds that translate all sentences in `workers` processes; they return the best hypotheses' units."""
 
     def work() -> tuple[float, list[str]]:
-        found = translate_ids(model, source, settings, documents=documents, processes=Processes(workers=workers))
-        return len(source), [vocabulary.text(hypotheses[0].tokens) for hypotheses in found]
+        translations = translate_ids(model, source, settings, documents=documents, processes=Processes(workers=workers))
+        return len(source), [vocabulary.text(best.tokens) for best, *_ in translations]
 
     work()
     yield work
 
 
 def never_end(_: nn.Module, __: Any, logits: Tensor) -> Tensor:
-    """Leave the end to the maximum length; a forward hook of an output layer."""
+    """Make END improbable, so that translations have the maximum length; a forward hook of an output layer."""
     logits[:, END] = -1e4
     return logits

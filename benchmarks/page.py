@@ -1,4 +1,4 @@
-"""README.md: the results of each part, with a column for each machine that was measured."""
+"""Write README.md: the results of each part, with a column for each measured machine."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from context_nmt.files import read_json, write_lines
 from context_nmt.report.tables import DASH
 
 RESULTS = "results"  # folder with a file for each kind of machine
-AT_LEAST = {  # targets of rows
+MINIMUM = {  # targets of rows
     "context-nmt / torch.nn.Transformer": 1.5,
     "context-nmt, bf16 / torch.nn.Transformer": 1.5,
     "context-nmt / matrix product, float32": 0.7,
@@ -20,7 +20,7 @@ AT_LEAST = {  # targets of rows
     "context-nmt / subword-nmt": 3.0,
     "two side by side, 1 thread each / one after the other, a thread per core": 1.0,
 }
-AT_MOST = {  # targets of all rows of a table
+MAXIMUM = {  # targets of all rows of a table
     "time / FLOPs": 1.25,  # of an update, both relative to the Transformer
     "CPU s / pair": 1.15,  # relative to the smallest corpus
     "memory of all processes, GB": 4.0,
@@ -29,40 +29,41 @@ AT_MOST = {  # targets of all rows of a table
 
 def write_page(folder: Path) -> None:
     """Write README.md from the results of all machines."""
-    found = [read_json(path) for path in sorted((folder / RESULTS).glob("*.json"))]
-    first = [next(iter(parts.values()))["machine"] for parts in found]
-    machines = {f"{number}. {processor(machine)}": found[number - 1] for number, machine in enumerate(first, start=1)}
+    results = [read_json(path) for path in sorted((folder / RESULTS).glob("*.json"))]
+    machines = [next(iter(parts.values()))["machine"] for parts in results]
+    names = [f"{number}. {processor(machine)}" for number, machine in enumerate(machines, start=1)]
     lines = [
         "# Speed and memory",
         "",
         f"Written by `make speed`, which measures one machine; the values of each are in `{RESULTS}/`. Machines:",
         "",
-        *(f"{number}. {hardware(machine)}." for number, machine in enumerate(first, start=1)),
+        *(f"{number}. {hardware(machine)}." for number, machine in enumerate(machines, start=1)),
         "",
         "Medians of interleaved rounds, A B A B …, with minimum and maximum; each program runs in its own process. A",
         "ratio is computed per round. Bf16 is measured where the processor has instructions for it. **Missed** marks a",
         "target that the median misses.",
     ]
-    for title in dict.fromkeys(title for parts in found for title in parts):
-        lines += ["", *section(title, {key: parts[title] for key, parts in machines.items() if title in parts})]
+    for title in dict.fromkeys(title for parts in results for title in parts):
+        by_machine = {name: parts[title] for name, parts in zip(names, results, strict=True) if title in parts}
+        lines += ["", *section(title, by_machine)]
     write_lines(folder / "README.md", lines)
 
 
 def section(title: str, parts: dict[str, dict[str, Any]]) -> list[str]:
-    """Return the lines of what machines have under one title: pictures, tables and notes.
+    """Return the lines of one part on all machines: pictures, tables and notes.
 
-    If there is only one machine, tables with the same rows are the columns of one.
+    If there is only one machine, tables with the same rows become the columns of one table.
     """
     lines = [f"## {title}", ""]
     for key, part in parts.items():
         if "picture" in part:
             lines += [f"![{title}, {key}]({RESULTS}/{part['picture']})", ""]
-    columns: dict[tuple[str, ...], list[pd.DataFrame]] = {}  # by the rows
+    columns: dict[tuple[str, ...], list[pd.DataFrame]] = {}  # by the names of the rows
     for table in dict.fromkeys(table for part in parts.values() for table in part["tables"]):
         cells = {key: _cells(part["tables"][table], table) for key, part in parts.items() if table in part["tables"]}
-        name = f"{table}, at most {AT_MOST[table]:g}" if table in AT_MOST else table
+        name = f"{table}, at most {MAXIMUM[table]:g}" if table in MAXIMUM else table
         frame = pd.DataFrame(cells)
-        if targets := {row: f"at least {AT_LEAST[row]:g}" for row in frame.index if row in AT_LEAST}:
+        if targets := {row: f"at least {MINIMUM[row]:g}" for row in frame.index if row in MINIMUM}:
             frame = frame.assign(target=pd.Series(targets)).fillna({"target": ""})
         if len(parts) > 1:
             lines += _table(frame, name)
@@ -75,14 +76,14 @@ def section(title: str, parts: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _cells(rows: dict[str, Any], table: str) -> dict[str, str]:
-    """Return the cell of each row: a number, or a median with minimum and maximum, and whether it misses a target."""
+    """Return the cell of each row: a number, or a median with minimum and maximum, and a mark if it misses a target."""
     cells = {}
     for row, value in rows.items():
         median, cell = value, _number(value) if isinstance(value, float | int) else ""
         if isinstance(value, dict):
             median = value["median"]
             cell = f"{_number(median)} ({_number(value['minimum'])} to {_number(value['maximum'])})"
-        missed = not AT_LEAST.get(row, median) <= median <= AT_MOST.get(table, median)
+        missed = not MINIMUM.get(row, median) <= median <= MAXIMUM.get(table, median)
         cells[row] = f"{cell} **missed**" if missed else cell
     return cells
 
@@ -101,7 +102,7 @@ def _table(cells: pd.DataFrame, title: str) -> list[str]:
 
 
 def _notes(machines: dict[str, list[str]]) -> list[str]:
-    """Return the notes as a list; one that is not the same for all machines begins with its machine."""
-    everywhere = set.intersection(*map(set, machines.values()))
-    lines = [f"- {note}" if note in everywhere else f"- {key}: {note}" for key in machines for note in machines[key]]
+    """Return the notes as a list; a note that is not the same for all machines begins with its machine."""
+    common = set.intersection(*map(set, machines.values()))
+    lines = [f"- {note}" if note in common else f"- {key}: {note}" for key in machines for note in machines[key]]
     return list(dict.fromkeys(lines))

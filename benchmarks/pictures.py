@@ -1,4 +1,4 @@
-"""Pictures of what was measured: BLEU against speed, and the growth of the text stages."""
+"""Draw BLEU against speed, and the growth of the text stages."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ ABOVE, BELOW = (0, 8), (0, -15)  # points between a marker and its label
 
 
 def draw_searches(part: Part, path: Path) -> None:
-    """Draw BLEU against relative speed, a panel per mode, a marker and a line per system, bars from least to greatest.
+    """Draw BLEU against relative speed, with a panel per mode, a line per system, and bars from minimum to maximum.
 
-    Rows of the tables are named `SYSTEM, SEARCH`; the first one is what the speeds are relative to.
+    Rows of the tables are named `SYSTEM, SEARCH`; speeds are relative to the first.
     """
-    (bleu_title, bleu), *others = part.tables.items()
-    relative = {title: rows for title, rows in others if title.startswith("speed / ")}
+    (bleu_title, bleu), *speed_tables = part.tables.items()
+    relative = {title: rows for title, rows in speed_tables if title.startswith("speed / ")}
     systems = dict[str, list[str]]()
     for row in bleu:
         systems.setdefault(row.rpartition(", ")[0], []).append(row)
@@ -58,7 +58,7 @@ def draw_searches(part: Part, path: Path) -> None:
 
 
 def draw_growth(part: Part, path: Path, titles: tuple[str, ...]) -> None:
-    """Draw some of the tables against the number of pairs, the first with a line of constant CPU time per pair.
+    """Draw these tables against the number of pairs; the first also has a line of constant CPU time per pair.
 
     Rows of the tables are named `STAGE, PAIRS pairs`.
     """

@@ -1,4 +1,4 @@
-"""Results as JSON, a file for each kind of machine, and the command line of a part."""
+"""Keep results as JSON, a file for each kind of machine, and print them for the command line of a part."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from context_nmt.command_line import run
 from context_nmt.files import read_json, write_lines
 
 ROUNDS = 5
-Rounds = Annotated[int, typer.Option(min=1, help="How often each program has its turn.")]
+Rounds = Annotated[int, typer.Option(min=1, help="Number of turns of each program.")]
 
 FOLDER = Path(__file__).parent
 
@@ -27,23 +27,23 @@ class Part:
     title: str
     tables: Tables = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    picture: str = ""  # its name, after that of the machine
+    picture: str = ""  # its name, after the machine's
 
-    def to_dict(self, here: dict[str, Any]) -> dict[str, Any]:
-        """Return plain values for JSON, with the machine that was measured."""
-        drawn = {"picture": f"{machine.file_name(here)}-{self.picture}.svg"} if self.picture else {}
-        return {"machine": here, "tables": self.tables, "notes": self.notes} | drawn
+    def to_dict(self, this_machine: dict[str, Any]) -> dict[str, Any]:
+        """Return plain values for JSON, with the measured machine."""
+        picture = {"picture": f"{machine.file_name(this_machine)}-{self.picture}.svg"} if self.picture else {}
+        return {"machine": this_machine, "tables": self.tables, "notes": self.notes} | picture
 
 
 def part_command(name: str, *parts: Callable[[int], Part]) -> None:
-    """Run parts as a command of this name that prints their figures and writes no file of results."""
+    """Run parts as a command of this name, which prints their figures and writes no files."""
 
     def main(rounds: Rounds = ROUNDS) -> None:
         for part in parts:
             show(part(rounds))
 
-    docs = " ".join(part.__doc__ or "" for part in parts)
-    main.__doc__ = f"{docs} Prints figures and ratios; `make speed` runs all parts and keeps their results."
+    descriptions = " ".join(part.__doc__ or "" for part in parts)
+    main.__doc__ = f"{descriptions} Prints figures and ratios; `make speed` runs all parts and keeps their results."
     run(main, name)
 
 
@@ -53,27 +53,27 @@ def show(part: Part) -> None:
 
 
 def keep(
-    part: Part, here: dict[str, Any], folder: Path = FOLDER, draw: Callable[[Part, Path], None] | None = None
+    part: Part, this_machine: dict[str, Any], folder: Path = FOLDER, draw: Callable[[Part, Path], None] | None = None
 ) -> None:
-    """Put a part in place of the one with its title in this machine's results, draw it, and write README.md."""
-    values = part.to_dict(here)
+    """Replace the part of the same title in this machine's results, draw it, and write README.md."""
+    values = part.to_dict(this_machine)
     if draw is not None:
         draw(part, folder / RESULTS / values["picture"])
-    parts = _read(here, folder) | {part.title: values}
+    parts = _read(this_machine, folder) | {part.title: values}
     text = json.dumps(parts, indent=1, ensure_ascii=False)  # in the order of the tables
-    write_lines(folder / RESULTS / f"{machine.file_name(here)}.json", text.split("\n"))
+    write_lines(folder / RESULTS / f"{machine.file_name(this_machine)}.json", text.split("\n"))
     write_page(folder)
 
 
-def with_earlier(part: Part, here: dict[str, Any], folder: Path = FOLDER) -> Part:
-    """Return a part with the rows that it had already, unless another machine or commit was measured."""
-    earlier = _read(here, folder).get(part.title, {})
-    if earlier.get("machine") != here:
+def with_earlier(part: Part, this_machine: dict[str, Any], folder: Path = FOLDER) -> Part:
+    """Return a part with the rows of its earlier results, unless these are of another machine or commit."""
+    earlier = _read(this_machine, folder).get(part.title, {})
+    if earlier.get("machine") != this_machine:
         return part
     old, new = earlier["tables"], part.tables
     return replace(part, tables={title: old.get(title, {}) | new.get(title, {}) for title in old | new})
 
 
-def _read(here: dict[str, Any], folder: Path) -> dict[str, Any]:
-    path = folder / RESULTS / f"{machine.file_name(here)}.json"
+def _read(this_machine: dict[str, Any], folder: Path) -> dict[str, Any]:
+    path = folder / RESULTS / f"{machine.file_name(this_machine)}.json"
     return dict(read_json(path)) if path.is_file() else {}

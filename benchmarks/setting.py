@@ -1,4 +1,4 @@
-"""The text of all measurements: Multi30k, prepared in runs/speed by the project's own stages; no torch here."""
+"""The text of all measurements: Multi30k, prepared in runs/speed by the project's stages; torch is not imported."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ ROOT = PARAMETERS.parents[1]
 EXPERIMENT = Experiment(ROOT / "runs" / "speed")
 
 
-def prepared() -> None:
+def prepare() -> None:
     """Prepare the text once; raise UserError if it is missing and cannot be downloaded."""
     if not EXPERIMENT.parameters.is_file() or EXPERIMENT.parameters.read_bytes() != PARAMETERS.read_bytes():
         shutil.rmtree(EXPERIMENT.folder / "runs", ignore_errors=True)  # the downloaded text stays
@@ -35,7 +35,7 @@ def prepared() -> None:
 
 
 def corpus() -> BinarizedCorpus:
-    """Return the text as ids."""
+    """Return the binarized text."""
     return BinarizedCorpus(EXPERIMENT.binarized)
 
 

@@ -1,4 +1,4 @@
-"""Measure the text stages: tokenizing against one process of sacremoses, BPE against subword-nmt's own loop."""
+"""Compare the text stages with other programs: tokenizing with one process of sacremoses, BPE with subword-nmt."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from subword_nmt.apply_bpe import BPE
 
 from benchmarks.report import Part, part_command
 from benchmarks.rounds import Contender, Work, measure, ratio, speeds_and_memory
-from benchmarks.setting import EXPERIMENT, prepared, text_files
+from benchmarks.setting import EXPERIMENT, prepare, text_files
 from context_nmt.corpus.subwords import Segmenter
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import iterate_lines, read_lines, sha256, write_lines
@@ -23,12 +23,12 @@ SACREMOSES, TOKENIZE = "sacremoses, one process", "context-nmt, a process per co
 SUBWORD_NMT, BYTE_PAIRS = "subword-nmt", "context-nmt"
 SIDE = SideSettings(truecase=False)
 ALL_PAIRS = CleaningSettings(maximum_length=10_000, maximum_ratio=10_000.0)
-LINES, MANY_LINES = 500_000, EXPERIMENT.folder / "half_a_million"  # to segment
+LINES, TEXT_TO_SEGMENT = 500_000, EXPERIMENT.folder / "half_a_million"
 
 
 def tokenize(rounds: int) -> Part:
     """Compare normalizing and tokenizing all of Multi30k."""
-    prepared()
+    prepare()
     note = (
         f"{_count():,} lines in two languages. Both programs normalize punctuation and tokenize, without truecasing;"
         " ours also counts and cleans, as the stage does."
@@ -43,15 +43,15 @@ def _count() -> int:
 
 def bpe(rounds: int) -> Part:
     """Compare segmenting half a million lines with the same merges."""
-    prepared()
+    prepare()
     lines = (line for name in text_files() for line in read_lines(EXPERIMENT.tokenized / name))
-    write_lines(MANY_LINES, islice(cycle(lines), LINES))
+    write_lines(TEXT_TO_SEGMENT, islice(cycle(lines), LINES))
     note = f"{LINES:,} lines: Multi30k in both languages, repeated, from file to file."
     return _compared("bpe", {SUBWORD_NMT: _subword_nmt, BYTE_PAIRS: _our_segmenter}, rounds, note)
 
 
 def _compared(stage: str, works: dict[str, Callable[[Path], tuple[float, Any]]], rounds: int, note: str) -> Part:
-    """Compare another program and ours, in this order; both return the checksums of what they write."""
+    """Compare another program and ours, in this order; both return the checksums of their output."""
     contenders = [Contender(name, "lines", _in_a_folder, (work,)) for name, work in works.items()]
     measured = measure(stage, contenders, rounds)
     theirs, ours = works
@@ -93,7 +93,7 @@ def _subword_nmt(folder: Path) -> tuple[float, str]:
     with (EXPERIMENT.subwords / "codes.joint").open(encoding="utf-8") as codes:
         segmenter = BPE(codes)
     units = folder / "units"
-    with MANY_LINES.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
+    with TEXT_TO_SEGMENT.open(encoding="utf-8", newline="\n") as lines, units.open("w", encoding="utf-8") as output:
         for line in lines:
             output.write(segmenter.process_line(line))
     return LINES, sha256(units)
@@ -101,7 +101,7 @@ def _subword_nmt(folder: Path) -> tuple[float, str]:
 
 def _our_segmenter(folder: Path) -> tuple[float, str]:
     segmenter = Segmenter(EXPERIMENT.subwords, EXPERIMENT.settings.corpus.source)
-    write_lines(folder / "units", map(segmenter.units, iterate_lines(MANY_LINES)))
+    write_lines(folder / "units", map(segmenter.units, iterate_lines(TEXT_TO_SEGMENT)))
     return LINES, sha256(folder / "units")
 
 

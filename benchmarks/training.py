@@ -1,4 +1,4 @@
-"""Measure training against a loop around torch.nn.Transformer and the processor's peak, and two trainings at once."""
+"""Compare training with a loop around torch.nn.Transformer and the processor's peak, and two trainings with one."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from torch.nn import functional
 from benchmarks import machine, setting
 from benchmarks.models import batches, described, plan_of, updater_of
 from benchmarks.report import Part, part_command
-from benchmarks.rounds import Contender, Work, done, enter, measure, own_process, ratio, speeds_and_memory, turn
+from benchmarks.rounds import Contender, Work, enter, measure, own_process, ratio, speeds_and_memory, take_turn, wait
 from benchmarks.setting import corpus
 from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.counting import SENTENCE_LENGTH
@@ -21,7 +21,7 @@ from context_nmt.settings.model import ModelSettings
 from context_nmt.training.updating import learning_rate
 
 WARM_UP = 3  # updates before the first round
-LONGEST = 512  # units of a sentence that torch.nn.Transformer has positions for
+POSITIONS = 512  # of torch.nn.Transformer
 UPDATES = 12  # in a round
 SMALL_UPDATES = 20  # of each small training in a round
 
@@ -43,7 +43,7 @@ RATIOS = (
 
 def training(rounds: int) -> Part:
     """Compare updates on the same batches."""
-    setting.prepared()
+    setting.prepare()
     contenders = [
         PEAK,
         _torch(TORCH, "fp32"),
@@ -68,7 +68,8 @@ def training(rounds: int) -> Part:
             " with padding; only real target tokens are counted, including END. Reading batches is not included.",
             f"The fraction of the peak assumes {flops / 1e6:.1f} MFLOP per target token: the matrix products of a"
             f" forward and backward pass over {SENTENCE_LENGTH} and {SENTENCE_LENGTH} units, as counted by the"
-            f" describe stage. The peak is that of square matrix products of size {machine.SIZE} in the same round.",
+            f" describe stage. The peak is the speed of products of square matrices of size {machine.MATRIX_SIZE} in"
+            " the same round.",
             "With dropout 0.1, torch.nn.Transformer also drops attention weights and the feed-forward's hidden layer.",
             f"Mean loss in the last round: {', '.join(losses)}.",
         ],
@@ -77,13 +78,13 @@ def training(rounds: int) -> Part:
 
 def side_by_side(rounds: int) -> Part:
     """Compare two trainings of width 64 at once with the same two in turn."""
-    setting.prepared()
+    setting.prepare()
     arguments = ("small", "fp32", SMALL_UPDATES)
     alone = Contender(ALONE, "updates", _counted, arguments, threads=1)
     turns = Contender(TURNS, "updates", _counted, arguments)
     both = Contender(BOTH, "updates", _two, (alone,), threads=1)
     measured = measure("side by side", [both, turns, alone], rounds)
-    ratios = {f"{BOTH} / {other}": ratio(measured, BOTH, other) for other in (TURNS, ALONE)}
+    ratios = {f"{BOTH} / {rival}": ratio(measured, BOTH, rival) for rival in (TURNS, ALONE)}
     return Part(
         "Two small trainings at once",
         speeds_and_memory(measured) | {"ratio": ratios},
@@ -101,11 +102,11 @@ def _counted(variant: str, precision: Precision, updates: int) -> Iterator[Work]
 def _two(small: Contender) -> Iterator[Work]:
     with own_process(1) as first, own_process(1) as second:
         for process in (first, second):
-            done(small, process.submit(enter, small))
+            wait(small, process.submit(enter, small))
 
         def work() -> tuple[float, None]:
-            turns = [process.submit(turn, small.name) for process in (first, second)]
-            return sum(done(small, one)[0] for one in turns), None
+            turns = [process.submit(take_turn, small.name) for process in (first, second)]
+            return sum(wait(small, turn)[0] for turn in turns), None
 
         yield work
 
@@ -149,7 +150,7 @@ class TorchTransformer(nn.Module):
         self.scale = math.sqrt(width)
         self.embedding = nn.Embedding(vocabulary, width, padding_idx=PADDING)
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
-        angles = torch.arange(LONGEST)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
+        angles = torch.arange(POSITIONS)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
         self.register_buffer("positions", torch.cat([angles.sin(), angles.cos()], dim=1))
         self.dropout = nn.Dropout(settings.embedding_dropout)
         self.transformer = nn.Transformer(

@@ -1,4 +1,4 @@
-"""Measure the cost of mechanisms: variants of the Transformer's size against it, in training and in decoding."""
+"""Measure the cost of mechanisms: training and decoding of variants with the Transformer's size, relative to it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from torch import Tensor
 
 from benchmarks import machine, setting
 from benchmarks.models import (
-    DOCUMENT,
+    DOCUMENT_SENTENCES,
     LENGTH,
-    RUN,
+    TRAINED_RUN,
     batches,
     batches_in_documents,
     described,
@@ -39,18 +39,18 @@ from context_nmt.training.batches import EXAMPLES
 from context_nmt.transformer.layers import Memory
 
 UNITS = {"training": "target tokens", "decoding": "sentences"}
-TURNS = 3  # rounds for each round of other parts; short, so that the Transformer's turn is close in time
+TURNS = 3  # rounds for each round of other parts; they are short, so that the Transformer's turn is close in time
 SENTENCES = 80  # in a turn of decoding
-MASKED_SENTENCES = 20  # the first of them, since each has a hypothesis per length and all their units in each iteration
-SENTENCES_IN_DOCUMENTS = 160  # as many documents side by side as a batch holds
+MASKED_SENTENCES = 20  # fewer, since each has a hypothesis per length and predicts all units in each iteration
+SENTENCES_IN_DOCUMENTS = 160  # as many documents in parallel as a batch holds
 SEARCH = DecodingSettings(beam=4, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=2048)
-TRANSFORMER = RUN[0]
+TRANSFORMER = TRAINED_RUN[0]
 IN_DOCUMENTS = f"{TRANSFORMER}, in documents"  # on the text of variants that look at previous sentences
 
 
 def variants(rounds: int) -> Part:
     """Compare every variant of the Transformer's size with the Transformer."""
-    setting.prepared()
+    setting.prepare()
     base = plan_of(TRANSFORMER)
     width, tokens = base.model.model.width, base.training.batch_tokens
     names = [name for name in sorted(setting.EXPERIMENT.settings.variants) if plan_of(name).model.model.width == width]
@@ -68,7 +68,7 @@ def variants(rounds: int) -> Part:
     costs = {}
     for name, speed in tables["speed of training"].items():
         flops = described(name)["flops_per_target_token"] / described(TRANSFORMER)["flops_per_target_token"]
-        costs[f"{name} (FLOPs: {flops:.3f})"] = spread([1 / one / flops for one in speed["rounds"]])
+        costs[f"{name} (FLOPs: {flops:.3f})"] = spread([1 / relative / flops for relative in speed["rounds"]])
     speeds = {
         name: " and ".join(
             f"{median(measured[f'{name}, {work}'].speeds):,.1f} {unit}/s" for work, unit in UNITS.items()
@@ -84,7 +84,7 @@ def variants(rounds: int) -> Part:
             f" update in fp32 on a batch of at most {tokens} target tokens; a turn of decoding is {SENTENCES} sentences"
             f" of {corpus().tests[0]} with beam {SEARCH.beam} in fp32 on one thread, hypotheses of {LENGTH} units: the"
             " models are untrained, and only the cost of a step is compared.",
-            f"Document systems read text cut into documents of {DOCUMENT} sentences,"
+            f"Document systems read text cut into documents of {DOCUMENT_SENTENCES} sentences,"
             f" {SENTENCES_IN_DOCUMENTS} sentences in a turn of decoding; their speeds are relative to the Transformer"
             " on the same batches and sentences. Only predicted tokens are counted, not those of previous sentences.",
             f"Masked systems decode {MASKED_SENTENCES} sentences with {SEARCH.iterations} iterations and"
@@ -94,14 +94,14 @@ def variants(rounds: int) -> Part:
     )
 
 
-def write(part: Part, here: dict[str, Any]) -> None:
+def write(part: Part, this_machine: dict[str, Any]) -> None:
     """Write variants.json, which the tables of experiments read."""
-    measured = {
+    speeds = {
         name: architecture(described(name)) | {work: part.tables[f"speed of {work}"][name] for work in UNITS}
         for name in part.tables["speed of training"]
     }
-    hardware = f"{machine.hardware(here)}; {machine.versions(here)}"
-    write_json(FOLDER / "variants.json", {"hardware": hardware, "size": _size(), "variants": measured})
+    hardware = f"{machine.hardware(this_machine)}; {machine.versions(this_machine)}"
+    write_json(FOLDER / "variants.json", {"hardware": hardware, "size": _size(), "variants": speeds})
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _training(name: str) -> Iterator[Work]:
     def train() -> tuple[float, None]:
         number, tokens, batch = next(numbered)
         updater.update(number, [batch])
-        return tokens, None  # of a masked system, those that are masked and the others
+        return tokens, None  # of a masked system, masked tokens and others
 
     train()
     yield train
@@ -148,7 +148,7 @@ def _in_documents(name: str) -> bool:
 
 
 def of_one_length(model: MaskedLanguageModel) -> None:
-    """Let translations have lengths around LENGTH, as if the model were trained to predict them."""
+    """Make a masked model predict lengths around LENGTH, as if it had been trained."""
     encode = model.encode_with_length
 
     def encode_with_length(source: Tensor) -> tuple[Memory, Tensor]:
@@ -171,13 +171,13 @@ def main(rounds: Rounds = ROUNDS) -> None:
 
     Prints figures and ratios, and writes
 
-        benchmarks/variants.json          what the tables of experiments print of speeds
-        benchmarks/results/MACHINE.json   this part of it
+        benchmarks/variants.json          the speeds, for the tables of experiments
+        benchmarks/results/MACHINE.json   this part of the figures
         benchmarks/README.md
     """
-    part, here = variants(rounds), machine.describe()
-    write(part, here)
-    keep(part, here)
+    part, this_machine = variants(rounds), machine.describe()
+    write(part, this_machine)
+    keep(part, this_machine)
     show(part)
 
 

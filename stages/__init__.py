@@ -1,4 +1,4 @@
-"""The stages of the pipeline, a file each: `python stages NAME --help`."""
+"""The stages of the pipeline, one file each; `python stages NAME --help` describes a stage."""
 
 from typing import Annotated
 

@@ -17,22 +17,22 @@ def main(
 
         metrics/analyses/VARIANT-SEED.csv    rows for each test set, by layer or tag
             locality_entropy                of cross-attention, in bits, by decoder layer and over all of them
-            locality_entropy_of_mean_map    the same for the mean map over heads
+            locality_entropy_of_mean_map    the same for the attention map averaged over heads
             local_share                     share of the attention that is local, by layer, where it is gated
             divergence_PLACE                JS in nats between the two attentions of a dual context, by layer and over
                                             its layers; PLACE is encoder or decoder
-            literal_divergence_PLACE        the same of maxima over heads that are not renormalized
-            head_divergence_PLACE           the mean of the same between pairs of heads
+            literal_divergence_PLACE        the same for maxima over heads that are not renormalized
+            head_divergence_PLACE           the mean divergence between pairs of heads
             gate_PLACE_SIDE                 share of the context in a query, key or value, by layer, over its layers,
-                                            and by part of speech; PLACE also cross
-            ngram_accuracy                  per cent of the n-grams that are in the reference, by n from 1 to 10
+                                            and by part of speech; PLACE can also be cross
+            ngram_accuracy                  percentage of the n-grams that are in the reference, by n from 1 to 10
             bleu_of_iterations              sacrebleu of a masked model, by number of iterations
             bleu_of_units                   sacrebleu by length, where the source has at least 0, 10, … 50 units;
-                                            sentences_of_units: their number
-            bleu_of_tenth                   sacrebleu of a tenth of the sentences, from short to long; words_of_tenth:
-                                            the mean length of their sources
+                                            sentences_of_units is their number
+            bleu_of_tenth                   sacrebleu of each tenth of the sentences, from short to long; words_of_tenth
+                                            is the mean length of their sources
             bleu_of_words                   tokenized BLEU where the source has 1 to 5, 6 to 10, … over 45 words;
-                                            sentences_of_words: their number
+                                            sentences_of_words is their number
 
     Example: python stages analyse transformer 1
     """

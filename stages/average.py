@@ -9,12 +9,12 @@ def main(
     variant: Variant,
     seed: Seed,
 ) -> None:
-    """Average the last or the best checkpoints of a run, and collect all that translation needs in one folder.
+    """Average the last or the best checkpoints of a run, and collect everything that translation needs in one folder.
 
     Reads metrics/plans/VARIANT/training.json and averaging.json, runs/training/VARIANT-SEED and the text models of the
     corpus. Writes
 
-        runs/models/VARIANT-SEED/model.safetensors     weights, and as metadata the plan and the averaged checkpoints
+        runs/models/VARIANT-SEED/model.safetensors     weights; its metadata has the plan and the averaged checkpoints
         runs/models/VARIANT-SEED/text/                 truecasers, BPE codes, vocabularies
 
     Example: python stages average transformer 1

@@ -10,23 +10,23 @@ from context_nmt.settings.text import UnitPlan
 def main() -> None:
     """Learn byte pair encoding from the training text with subword-nmt, segment all splits, and number the units.
 
-    Reads metrics/plans/units.json and runs/tokenized. One set of merges serves both sides, or each has its own
-    (units.joint). Units rarer on their side than units.vocabulary_threshold are split further. With units.kind words
-    the text stays as it is, and the vocabulary holds the most frequent words. With units.kind sentencepiece, that
+    Reads metrics/plans/units.json and runs/tokenized. Both sides share one set of merges, or each has its own
+    (units.joint). Units that are rarer on their side than units.vocabulary_threshold are split further. With units.kind
+    words the text is not changed, and the vocabulary has the most frequent words. With units.kind sentencepiece, that
     library learns pieces of the raw text; the vocabulary has all of them, with the same ids.
 
     Writes
 
-        runs/subwords/SPLIT.LANGUAGE                   units; "@@" ends one that is not the last of its word,
-                                                       and sentencepiece has U+2581 for a space
+        runs/subwords/SPLIT.LANGUAGE                   units; "@@" ends a unit that is not the last of its word, and
+                                                       U+2581 stands for a space with sentencepiece
         runs/subwords/SPLIT.documents                  where documents start, if runs/tokenized has it
         runs/subwords/codes.joint or codes.LANGUAGE    the merges
         runs/subwords/sentencepiece.joint.model or sentencepiece.LANGUAGE.model
         runs/subwords/vocabulary.LANGUAGE              units of the training text with their counts, or all pieces
         runs/subwords/units.json                       the settings
-        runs/binarized/training/                       what trainings read; a new test set does not change it
+        runs/binarized/training/                       the input of trainings; a new test set does not change it
             corpus.json                                the names of languages and splits
-            vocabulary.LANGUAGE.txt                    one unit a line; its id is the line's number, from 0
+            vocabulary.LANGUAGE.txt                    one unit per line; its id is the line's number, from 0
             SPLIT.LANGUAGE.tokens.npy, .offsets.npy    all ids, sentence after sentence; where each starts
             SPLIT.documents                            where documents start
         runs/binarized/tests/                          the same for test and contrastive sets

@@ -10,17 +10,17 @@ def main(
     seed: Seed,
     device: Device = "auto",
 ) -> None:
-    """Measure how often one run finds the right translation of a contrastive item more probable than every wrong one.
+    """Measure how often a run gives the right translation of a contrastive item the highest probability.
 
     Reads runs/models/VARIANT-SEED, and the sets under corpus.contrastive from runs/binarized and runs/tokenized. A tie
-    counts one half. Categories are those of the items, and "all". Masked models score by pseudo-log-likelihood: of each
-    unit, END included, when only it is masked, and of the length.
+    counts one half. The categories are the items' own, and "all". Masked models score by pseudo-log-likelihood: the sum
+    over the units, END included, each predicted when only it is masked, and over the length.
 
     Writes
 
         metrics/contrastive/VARIANT-SEED.csv    rows, a tag per category
             accuracy                per cent, by log-probability
-            accuracy_normalized     the same by its mean over the units of a translation
+            accuracy_normalized     the same by the mean log-probability of a translation's units
             items                   number of items in the category
         runs/contrastive/VARIANT-SEED/SET.tsv
             for each line of the set: outcome (1, 0.5, 0), margin in nats, and both normalized

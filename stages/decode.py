@@ -15,8 +15,8 @@ def main(
     Reads metrics/plans/VARIANT/decoding.json, runs/models/VARIANT-SEED and runs/binarized. Writes
 
         runs/decoded/VARIANT-SEED/
-            TEST.subwords.txt       the best translations in units, one line per line of the source
-            TEST.nbest.jsonl        with decoding.n_best > 1: line and rank (from 1), units, log_probability, score
+            TEST.subwords.txt       the best translations in units, a line for each line of the source
+            TEST.nbest.jsonl        if decoding.n_best > 1: line and rank (from 1), units, log_probability, score
         metrics/hypotheses/VARIANT-SEED.zip
             TEST.txt                Moses tokens in their original case; with sentencepiece, raw text
 

@@ -11,16 +11,15 @@ from stages import Device
 
 def main(
     teacher: Annotated[str, typer.Argument(help="A variant of params.yaml that is trained on the bitext.")],
-    seed: Annotated[int, typer.Argument(help="The seed of its run, and of the students.")],
+    seed: Annotated[int, typer.Argument(help="The seed of the teacher's run, and of the runs that learn from it.")],
     device: Device = "auto",
 ) -> None:
-    """Translate the training source with a teacher; runs of the same seed under train.distilled learn
-    these translations.
+    """Translate the training source with a teacher; runs under train.distilled with the same seed learn from it.
 
     Reads metrics/plans/TEACHER/decoding.json, runs/models/TEACHER-SEED and runs/binarized/training. A stopped
     distillation resumes after the finished shards. Writes
 
-        runs/distilled/SEED/TRAIN.LANGUAGE               the translations in units, a line per line of the source
+        runs/distilled/SEED/TRAIN.LANGUAGE               the translations in units, a line for each line of the source
         runs/distilled/SEED/TRAIN.LANGUAGE.tokens.npy    the same as ids, see `python stages bpe --help`
         runs/distilled/SEED/TRAIN.LANGUAGE.offsets.npy
         runs/distilled/SEED/distilled.json               the teacher's run and the number of sentences

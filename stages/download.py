@@ -12,17 +12,17 @@ from context_nmt.settings.run_layout import RunLayout
 
 def main(
     corpus: Annotated[str, typer.Argument(help="A name under download in params.yaml: an entry of data/params.yaml.")],
-    checksums: Annotated[Path, typer.Argument(help="Where checksums are recorded: ROOT/data/checksums.json.")],
+    checksums: Annotated[Path, typer.Argument(help="The file that records checksums: ROOT/data/checksums.json.")],
 ) -> None:
     """Download or generate one corpus as plain text, in the experiment's folder.
 
     Reads metrics/plans/data.CORPUS.json, the entry of data/params.yaml. The environment variable DATA_MIRROR, a folder
     or the start of a URL, is tried first, as DATA_MIRROR/CORPUS/FILE. If the entry has no checksum, the first download
-    records it and later ones must match it. Downloads stay in ROOT/data/.downloads for other corpora. A miniature is
-    generated; src/context_nmt/miniature/README.md describes its files. Writes
+    records it and later ones must match it. Downloads are kept in ROOT/data/.downloads for other corpora. A miniature
+    is generated; src/context_nmt/miniature/README.md describes its files. Writes
 
-        data/CORPUS/SPLIT.LANGUAGE   one sentence per line; all languages of a split have equally many
-        data/CORPUS/SPLIT.documents  the line, from 0, at which each document begins, if known
+        data/CORPUS/SPLIT.LANGUAGE   one sentence per line, with the same number of lines in all languages
+        data/CORPUS/SPLIT.documents  the line number, from 0, of each document's first sentence, if known
 
     Example: DATA_MIRROR=/mirror python ../../stages download multi30k ../../data/checksums.json
     """

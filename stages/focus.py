@@ -1,4 +1,4 @@
-"""Show the results of one variant to `dvc metrics diff`."""
+"""Write the results of one variant for `dvc metrics diff`."""
 
 from context_nmt.results.focus import write_focus
 from context_nmt.settings.layout import Layout
@@ -7,7 +7,7 @@ from context_nmt.settings.layout import Layout
 def main() -> None:
     """Write the results of the variant that params.yaml names under `focus`.
 
-    `dvc metrics diff` compares revisions, not variants; with one experiment per variant it compares those:
+    `dvc metrics diff` compares revisions, not variants. With one DVC experiment per variant, it compares variants:
 
         dvc exp run -n view-baseline --single-item -S focus=transformer focus
         dvc exp run -n view-narrow --single-item -S focus=transformer_narrow focus
@@ -17,4 +17,4 @@ def main() -> None:
 
         metrics/focus.json    {TEST: {METRIC: mean}, "model": {"parameters", "flops_per_target_token"}}
     """
-    write_focus(Layout())  # not the whole settings, whose code this stage would then depend on
+    write_focus(Layout())  # not Experiment, so that this stage does not depend on the code of all settings

@@ -1,15 +1,15 @@
-"""Record which translations are scored and compared with which."""
+"""Record which translations are scored, and which are compared."""
 
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.settings.parameters import Experiment
 
 
 def main() -> None:
-    """Record for every variant the hashes of its translations and of those they are compared with.
+    """Record for every variant the hashes of its translations and of its baseline's.
 
     A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item cannot choose
-    its dependencies. Scores and tests of a variant depend on its own small file, which changes only with the
-    `baseline`, the seeds or one of the outputs.
+    its dependencies. The scores and tests of a variant therefore depend on a small file of its own, which changes only
+    with the `baseline`, the seeds or the translations.
 
     Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes
 

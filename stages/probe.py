@@ -31,25 +31,22 @@ def main(
     run's own tokenizer, truecaser and units. Writes
 
         metrics/analyses/sentences/VARIANT-SEED.csv    rows, a tag per task, and surface, syntactic, semantic
-            probe              per cent of the test sentences that are classified correctly, mean over classifiers; for
-                               the run `chance`, the share of the most frequent class
-            probe_deviation    with several classifiers, their sample standard deviation
+            probe              percentage of the test sentences that are classified correctly, mean over classifiers;
+                               for the run `chance`, the share of the most frequent class
+            probe_deviation    sample standard deviation over the classifiers, if there are several
 
     words: the unit at each position, by layer (Emelin et al. 2019). Reads metrics/plans/probe_words.json and
-    text.json, runs/models/VARIANT-SEED, runs/binarized and gold tags of data/CORPUS if there are any. Writes
+    text.json, runs/models/VARIANT-SEED, runs/binarized and the gold tags of data/CORPUS, if it has any. Writes
 
         metrics/analyses/words/VARIANT-SEED.csv    rows for each test set by layer; layer 0 is the embeddings
-            lexical_STACK                 per cent of all units that the layer's classifier predicts
+            lexical_STACK                 percentage of all units that the layer's classifier predicts
             lexical_STACK_by_frequency    the same by the frequency of the unit's type, tags 1 (rarest) to 10
             lexical_STACK_by_tag          the same by the tag of the unit's word
-            lexical_STACK_by_word_class   per cent of words (NOUN, VERB, ADJ/ADV, OTHER) with a unit that is predicted
+            lexical_STACK_by_word_class   percentage of words (NOUN, VERB, ADJ/ADV, OTHER) with a predicted unit
             cosine_STACK_tokens           mean cosine between the layer's states and the embeddings
             cosine_STACK_sentences        the same with a sentence's states as one vector
 
     Example: python stages probe words transformer 1
     """
-    experiment = EvaluationFolder().with_plan_of(variant)
-    if probe is Probe.SENTENCES:
-        probe_sentences(experiment, variant, seed, device=device)
-    else:
-        probe_words(experiment, variant, seed, device=device)
+    measure = probe_sentences if probe is Probe.SENTENCES else probe_words
+    measure(EvaluationFolder().with_plan_of(variant), variant, seed, device=device)

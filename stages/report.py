@@ -14,39 +14,39 @@ def main(
         bool,
         typer.Option(
             "--mark",
-            help="Write only if systems are out of date, and mark them. The pipeline does not: for DVC, what tells old"
-            " results from new is no input.",
+            help="Write only if systems are out of date, and mark them. The pipeline marks none, because DVC does not"
+            " track whether results are stale.",
         ),
     ] = False,
 ) -> None:
     """Collect all variants and seeds of params.yaml into tables, figures and the report.
 
     Reads scores/, contrastive/, analyses/, curves/, models.json and ceilings.json of metrics/, and the project's
-    benchmarks/variants.json for speeds. At the root, the report includes the current results of all experiments/; a
-    dash is a missing result. Writes under metrics/
+    benchmarks/variants.json for speeds. At the root, the report includes the current results of all experiments/. A
+    dash stands for a missing result. Writes under metrics/
 
         results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
-                        contrastive sets are with the test sets
+                        with contrastive sets beside the test sets
         results.csv     every measurement, by test set, metric, layer and tag: its mean over seeds, the difference from
                         the baseline, its interval over seeds and its p; rows without a run (`bound`, `human`,
                         `chance`, `text`) are at the end
         results.md      a table per test or contrastive set, with marks for significance and every signature
-        claims.json     each claim of a paper: what is published, the difference here with its interval and p, the
-                        verdict and what stands in its way; with the meaning of every field
+        claims.json     each claim of a paper: the published value, the difference here with its interval and p, the
+                        verdict and the obstacle to it; and the meaning of every field
         claims.csv      the same as a table
 
     and under reports/
 
-        report.md       the claims that each paper stands on, then every table and figure of the papers, published and
-                        reproduced side by side; figures/ has headlines.svg, costs.svg and those of the main tables
-        report.html     the same with all pictures, in one page that needs no other file and no network
-        tables/         every table as NAME.csv, in rows with plain numbers, and as NAME.tex, for booktabs
+        report.md       each paper's main claims, then every table and figure of the papers, published and reproduced
+                        side by side; figures/ has headlines.svg, costs.svg and the figures of the main tables
+        report.html     the same with all pictures, as one page that needs no other file and no network
+        tables/         every table as NAME.csv, a row per cell with plain numbers, and as NAME.tex, for booktabs
         pages/          analyses.md     inside the systems: locality entropy, local attention, divergence, gates;
                                         n-gram accuracy and BLEU by length
                         probes.md       accuracies of probes for sentences and for words
                         discourse.md    pronouns, nouns, cohesion and coherence of documents, and contrastive accuracy
                                         by distance
-                        figures/        learning_curves.svg, and MEASURE.svg for the measures of analyses.md and
+                        figures/        learning_curves.svg, and MEASURE.svg for each measure of analyses.md and
                                         probes.md that a system has
 
     Example: python stages report

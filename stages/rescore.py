@@ -17,13 +17,13 @@ def main(
 ) -> None:
     """Translate every test set with a masked run, let a teacher choose among the candidates, and score its choice.
 
-    The run makes one candidate per length (decoding.length_beam). The teacher chooses the one with the
-    highest mean log-probability per unit, END included.
+    The run makes one candidate per length (decoding.length_beam). The teacher chooses the candidate with the highest
+    mean log-probability per unit, END included.
 
-    Reads the same as decode and significance, and runs/models/JUDGE. Writes
+    Reads the inputs of decode and significance, and runs/models/JUDGE. Writes
 
-        metrics/hypotheses/VARIANT.rescored-SEED.zip   as decode does
-        metrics/scores/VARIANT.rescored/SEED.csv       as significance does
+        metrics/hypotheses/VARIANT.rescored-SEED.zip   like decode
+        metrics/scores/VARIANT.rescored/SEED.csv       like significance
 
     Example: python stages rescore cmlm 1 transformer-1
     """

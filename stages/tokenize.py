@@ -9,15 +9,15 @@ from context_nmt.settings.evaluation import SignificanceSettings
 
 
 def main() -> None:
-    """Normalise, tokenize and truecase the corpus with sacremoses, clean its training set, and check the way back.
+    """Normalize, tokenize and truecase the corpus with sacremoses, and check that the text survives the round trip.
 
-    Reads metrics/plans/text.json and ceilings.json, and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per
-    line, which is composed (NFC). The suffix is the
-    language code for Moses; for a language it does not know, Moses uses English abbreviations and its general rules.
-    A side's script (text.SIDE.script) maps the raw lines first; text.SIDE.pretokenized skips normalization and
-    tokenization. If units.kind is sentencepiece, only .cased files have tokens, which scores need; the others have the
-    text, with its punctuation normalized. The references are turned back into text and scored, as a perfect system's
-    output: less than 99 is a warning, and less than significance.minimum_ceiling an error.
+    Reads metrics/plans/text.json and ceilings.json, and the raw text data/NAME/SPLIT.LANGUAGE, one sentence per line,
+    which is composed (NFC). LANGUAGE is the language code for Moses; for an unknown language, Moses uses English
+    abbreviations and its general rules. A side's script (text.SIDE.script) maps the raw lines first;
+    text.SIDE.pretokenized skips normalization and tokenization. The training set is cleaned. If units.kind is
+    sentencepiece, only .cased files have tokens, which scores need; the others have the text, with normalized
+    punctuation. The references are turned back into text and scored like a perfect system's output: a score below 99 is
+    a warning, and below significance.minimum_ceiling an error.
 
     Writes
 
@@ -29,13 +29,13 @@ def main() -> None:
         runs/tokenized/SPLIT.documents           where documents start, if data/NAME/SPLIT.documents exists
         runs/tokenized/SET.LANGUAGE              contrastive sets (data/NAME/SET.SOURCE-TARGET.jsonl): distinct pairs
         runs/tokenized/SET.items.json            the pairs of each item: right, wrong and context
-        runs/tokenized/cleaning.json             training pairs read, kept and dropped, by reason
+        runs/tokenized/cleaning.json             number of training pairs read, kept and dropped, by reason
         metrics/ceilings.json                    {TEST: {"score", "signature"}} of the references, and why one is low
 
     Example: python stages tokenize
     """
-    experiment = TextFolder()
-    plan = experiment.settings
-    bleu_metric("sacrebleu", plan.chosen_tokenizer)  # a package that it lacks is told before the work
-    tokenize_corpus(experiment.corpus, experiment.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
-    check_ceilings(experiment, read_plan(SignificanceSettings, experiment.stage_plan("ceilings")))
+    folder = TextFolder()
+    plan = folder.settings
+    bleu_metric("sacrebleu", plan.chosen_tokenizer)  # fail early if the tokenizer's package is missing
+    tokenize_corpus(folder.corpus, folder.tokenized, plan.corpus, plan.text, untokenized=plan.untokenized)
+    check_ceilings(folder, read_plan(SignificanceSettings, folder.stage_plan("ceilings")))

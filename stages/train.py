@@ -23,16 +23,16 @@ def main(
 ) -> None:
     """Train one variant with one seed on the binarized corpus, or resume a training that was stopped.
 
-    Reads metrics/plans/VARIANT/training.json, runs/binarized/training, with --distilled runs/distilled/SEED instead of
-    the training target, and with --start runs/models/START-SEED. Each validation saves a checkpoint; the last
+    Reads metrics/plans/VARIANT/training.json and runs/binarized/training, with --distilled runs/distilled/SEED instead
+    of the training target, and with --start also runs/models/START-SEED. Each validation saves a checkpoint; the last
     `training.keep_last` and the best `training.keep_best` are kept. Until they are averaged, a killed training resumes
-    from runs/scratch/VARIANT-SEED and ends with the same bytes. `launch.train` in params.yaml is the command that
-    starts it; processes of torchrun share the batches of an update (training.accumulation).
+    from runs/scratch/VARIANT-SEED and ends with the same bytes. The command `launch.train` in params.yaml starts it;
+    processes of torchrun share the batches of an update (training.accumulation).
 
     Writes
 
         runs/training/VARIANT-SEED/checkpoint-UPDATE.safetensors
-        runs/training/VARIANT-SEED/summary.json     updates, pairs left out as too long, best update
+        runs/training/VARIANT-SEED/summary.json     updates, pairs that are too long and left out, best update
         metrics/curves/VARIANT-SEED.csv             the learning curve, for `dvc plots show`
         runs/tensorboard/VARIANT-SEED/              with --tensorboard, which launch.tensorboard adds
 

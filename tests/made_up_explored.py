@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from context_nmt.explorer.page import Candidate, Earlier, Explored, Gate, Run, Sentence, Translated, View, Window
+from context_nmt.explorer.page import Candidate, Earlier, ExploredText, Gate, Run, Sentence, Translation, View, Window
 
 SOURCES = ["Anna bought a boat .", "the cat is old .", "it sank today ."]
 REFERENCES = ["Anna kaufte ein Boot .", "die Katze ist alt .", "es sank heute ."]
@@ -53,20 +53,20 @@ def translated(name, number):
     last = number == len(SOURCES) - 1
     scores = {"plain-1": [-4.5, -3.25], "aware-1": [-1.5, -2.75], "masked-1": [-1.0, -2.0]}.get(name) if last else None
     if name == "silent-1":
-        return Translated(target=target)
+        return Translation(target=target)
     if name == "plain-1":
         views = [
             view("encoder", "Encoder, self-attention", source, source),
             view("cross", "Cross-attention", target, source),
         ]
-        return Translated(target=target, scores=scores, views=views)
+        return Translation(target=target, scores=scores, views=views)
     if name == "masked-1":
         views = [view("cross", "Cross-attention", target, source, window=1)]
         # the last iteration predicts the first word again
         steps = [["␣"] * len(target), [*target[:-1], "␣"], ["␣", *target[1:]], target]
-        return Translated(target=target, scores=scores, views=views, iterations=steps)
+        return Translation(target=target, scores=scores, views=views, iterations=steps)
     shares = np.linspace(0, 1, 2 * len(source)).reshape(2, len(source))
-    return Translated(
+    return Translation(
         target=target,
         scores=scores,
         views=[
@@ -99,4 +99,4 @@ def explored(**changes):
             for name in TRANSLATIONS
         ],
     }
-    return Explored(**values | changes)
+    return ExploredText(**values | changes)

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from measured import assert_golden
 from small_models import VOCABULARY, small_model
 from tiny_training import make_experiment
 
 from benchmarks import decoding, gpu, machine, models, report, setting, training, variants
 from benchmarks.models import LENGTH, never_end
-from benchmarks.page import AT_LEAST, AT_MOST, section, write_page
+from benchmarks.page import MAXIMUM, MINIMUM, section, write_page
 from benchmarks.report import Part
-from benchmarks.rounds import Contender, Measured, measure, ratio, speeds_and_memory
+from benchmarks.rounds import Contender, Measurement, measure, ratio, speeds_and_memory
 from benchmarks.variants import SEARCH, of_one_length
 from context_nmt.corpus.vocabulary import END
 from context_nmt.decoding.translating import translate_ids
@@ -62,10 +63,13 @@ def test_each_contender_has_its_turn_in_each_round_and_one_that_fails_is_named(c
     measured = measure("test", contenders, rounds=2)
     turns = [line for line in capfd.readouterr().err.splitlines() if "round" in line]
     assert [line.split(":")[1].split(", ")[1] for line in turns] == ["a", "b", "c"] * 2
-    assert [one.output[0] for one in measured.values()] == [2, 2, 2]
-    a, b, c = (one.output[1] for one in measured.values())  # processes
+    assert [measurement.output[0] for measurement in measured.values()] == [2, 2, 2]
+    a, b, c = (measurement.output[1] for measurement in measured.values())  # processes
     assert a != b == c
-    assert all(len(one.speeds) == 2 and min(one.speeds) > 0 and one.memory > 1 for one in measured.values())
+    assert all(
+        len(measurement.speeds) == 2 and min(measurement.speeds) > 0 and measurement.memory > 1
+        for measurement in measured.values()
+    )
     with pytest.raises(ZeroDivisionError) as failure:
         measure("test", [Contender("breaks", "things", failing)], rounds=1)
     assert failure.value.__notes__ == ["breaks: failed"]
@@ -85,40 +89,18 @@ TORCH, PEAK = "torch.nn.Transformer", "matrix product, float32"
 
 
 def test_ratios_are_taken_round_by_round():
-    ours = Measured("lines", [2.0, 9000.4, 800.0], 1234.4)
-    theirs = Measured("lines", [1.0, 3000.0, 200.0], 5.0)
+    ours = Measurement("lines", [2.0, 9000.4, 800.0], 1234.4)
+    theirs = Measurement("lines", [1.0, 3000.0, 200.0], 5.0)
     measured = {"ours": ours, "theirs": theirs}
-    found = ratio(measured, "ours", "theirs", factor=0.5)
-    assert found == {"median": 1.5, "minimum": 1.0, "maximum": 2.0, "rounds": [1.0, 1.5, 2.0]}
-    ratios = {"context-nmt / subword-nmt": ratio(measured, "ours", "theirs"), "others": found}
-    costs = {"a": found | {"median": 1.25}, "b": 1.26}
+    expected = ratio(measured, "ours", "theirs", factor=0.5)
+    assert expected == {"median": 1.5, "minimum": 1.0, "maximum": 2.0, "rounds": [1.0, 1.5, 2.0]}
+    ratios = {"context-nmt / subword-nmt": ratio(measured, "ours", "theirs"), "others": expected}
+    costs = {"a": expected | {"median": 1.25}, "b": 1.26}
     part = Part("Text", speeds_and_memory(measured) | {"ratio": ratios, "time / FLOPs": costs}, ["a note"], "drawn")
-    one = part.to_dict(MACHINE)
-    assert section("Text", {"here": one}) == [
-        *("## Text", "", "![Text, here](results/p-1-2-avx2-2-cores-drawn.svg)", ""),
-        "| | lines/s | memory, MB |",
-        "| --- | ---: | ---: |",
-        "| ours | 800 (2.00 to 9,000) | 1,234 |",
-        "| theirs | 200 (1.00 to 3,000) | 5 |",
-        *("", "| | ratio | target |", "| --- | ---: | ---: |"),
-        "| context-nmt / subword-nmt | 3.00 (2.00 to 4.00) | at least 3 |",  # which is not missed
-        "| others | 1.50 (1.00 to 2.00) |  |",
-        *("", "| | time / FLOPs, at most 1.25 |", "| --- | ---: |"),
-        "| a | 1.25 (1.00 to 2.00) |",
-        "| b | 1.26 **missed** |",
-        *("", "- a note", "- Measured with torch 9, code of 0e."),
-    ]
+    values = part.to_dict(MACHINE)
     slow = Part("Text", {"ratio": {"context-nmt / subword-nmt": 2.99}}, ["a note"]).to_dict(MACHINE | {"commit": "1a"})
-    assert section("Text", {"here": one, "there": slow})[14:18] == [
-        *("| ratio | here | there | target |", "| --- | ---: | ---: | ---: |"),
-        "| context-nmt / subword-nmt | 3.00 (2.00 to 4.00) | 2.99 **missed** | at least 3 |",
-        "| others | 1.50 (1.00 to 2.00) | – |  |",  # noqa: RUF001
-    ]
-    assert section("Text", {"here": one, "there": slow})[-3:] == [
-        "- a note",
-        "- here: Measured with torch 9, code of 0e.",
-        "- there: Measured with torch 9, code of 1a.",
-    ]
+    lines = [*section("Text", {"here": values}), *section("Text", {"here": values, "there": slow})]
+    assert_golden("\n".join(lines) + "\n", "benchmark-sections.md")
 
 
 def test_parts_take_the_place_of_earlier_ones_and_the_others_stay(tmp_path):
@@ -131,7 +113,7 @@ def test_parts_take_the_place_of_earlier_ones_and_the_others_stay(tmp_path):
         report.keep(part, here, tmp_path)
     (path,) = (tmp_path / "results").iterdir()
     parts = read_json(path)
-    assert {title: (one["tables"], one["machine"]) for title, one in parts.items()} == {
+    assert {title: (part["tables"], part["machine"]) for title, part in parts.items()} == {
         "One": ({"t": {"b": 2}}, later),
         "By hand": ({}, MACHINE),
     }
@@ -166,10 +148,10 @@ def test_the_page_is_what_the_committed_figures_give(tmp_path):
 
 
 def test_every_target_is_of_a_ratio_that_is_measured():
-    found = [read_json(path) for path in (report.FOLDER / "results").glob("*.json")]
-    tables = [table for parts in found for part in parts.values() for table in part["tables"].items()]
-    assert set(AT_LEAST) <= {row for _, rows in tables for row in rows}
-    assert set(AT_MOST) <= {title for title, _ in tables}
+    results = [read_json(path) for path in (report.FOLDER / "results").glob("*.json")]
+    tables = [table for parts in results for part in parts.values() for table in part["tables"].items()]
+    assert set(MINIMUM) <= {row for _, rows in tables for row in rows}
+    assert set(MAXIMUM) <= {title for title, _ in tables}
 
 
 @pytest.fixture
@@ -179,7 +161,7 @@ def tiny(tmp_path, monkeypatch):
     def make(**variants):
         experiment = make_experiment(tmp_path, variants=variants)
         monkeypatch.setattr(setting, "EXPERIMENT", experiment)
-        monkeypatch.setattr(setting, "prepared", lambda: None)
+        monkeypatch.setattr(setting, "prepare", lambda: None)
         return experiment
 
     return make
@@ -192,7 +174,7 @@ def test_in_documents_all_models_predict_the_same_sentences(tiny):
     """And one that looks back sees those before: the first batch is cut off in the middle of a document."""
     tiny(transformer={})
     slots = {"encoder_output": HAN, "decoder_output": HAN}
-    plain, looking = (models.batches_in_documents(small_model(given), 100, 5) for given in ({}, slots))
+    plain, looking = (models.batches_in_documents(small_model(model_slots), 100, 5) for model_slots in ({}, slots))
     assert [batch.tokens for batch in plain] == [batch.tokens for batch in looking]
     for own, other in zip(plain, looking, strict=True):
         assert own.previous is None
@@ -208,7 +190,9 @@ def test_what_looks_at_previous_sentences_has_room():
     settings = Experiment(ROOT / "benchmarks").settings
     with torch.device("meta"):
         plans = [plan(settings, name).training.model for name in settings.variants]
-        built = [build(one, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY) for one in plans]
+        built = [
+            build(variant_plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY) for variant_plan in plans
+        ]
     assert max(model.receptive_sentences for model in built if isinstance(model, DocumentModel)) == models.REACH
 
 
@@ -220,16 +204,19 @@ def test_what_looks_at_previous_sentences_is_relative_to_the_transformer_in_docu
     counts = {}
 
     def measured(_, contenders, rounds):
-        for one in contenders:
-            with one.prepare(*one.arguments) as work:
-                counts[one.name] = [work()[0] for _ in range(2)]
+        for contender in contenders:
+            with contender.prepare(*contender.arguments) as work:
+                counts[contender.name] = [work()[0] for _ in range(2)]
         assert rounds == 3 * len(counts) / len(contenders)
-        return {one.name: Measured(one.unit, [speeds[one.name.rpartition(", ")[0]]]) for one in contenders}
+        return {
+            contender.name: Measurement(contender.unit, [speeds[contender.name.rpartition(", ")[0]]])
+            for contender in contenders
+        }
 
     monkeypatch.setattr(variants, "measure", measured)
     part = variants.variants(1)
     assert {name.rpartition(", ")[0] for name in counts} == set(speeds)
-    assert {name: one["median"] for name, one in part.tables["speed of training"].items()} == {
+    assert {name: speed["median"] for name, speed in part.tables["speed of training"].items()} == {
         "transformer": 1,
         "joint": 0.5,
         "masked": 0.5,
@@ -252,12 +239,12 @@ def one_round(amounts):
     """A `measure` that has one round in this process and notes the amounts of work."""
 
     def measured(_, contenders, rounds):
-        found = {}
-        for one in contenders:
-            with one.prepare(*one.arguments) as work:
-                amounts[one.name], output = work()
-            found[one.name] = Measured(one.unit, [1.0] * rounds, output=output)
-        return found
+        measurements = {}
+        for contender in contenders:
+            with contender.prepare(*contender.arguments) as work:
+                amounts[contender.name], output = work()
+            measurements[contender.name] = Measurement(contender.unit, [1.0] * rounds, output=output)
+        return measurements
 
     return measured
 
@@ -292,9 +279,12 @@ def made_up(amounts):
     """A `measure` whose first contender writes other lines."""
 
     def measured(_, contenders, rounds):
-        amounts.update(dict.fromkeys(one.name for one in contenders))
-        lines = {one.name: ["x y", "z" if "CTranslate2" in one.name else "y"] for one in contenders}
-        return {one.name: Measured(one.unit, [1.0] * rounds, output=lines[one.name]) for one in contenders}
+        amounts.update(dict.fromkeys(contender.name for contender in contenders))
+        lines = {contender.name: ["x y", "z" if "CTranslate2" in contender.name else "y"] for contender in contenders}
+        return {
+            contender.name: Measurement(contender.unit, [1.0] * rounds, output=lines[contender.name])
+            for contender in contenders
+        }
 
     return measured
 
@@ -313,7 +303,7 @@ def test_all_variants_are_as_large_as_the_transformer_but_for_their_mechanism():
         changed = [layers for slot, layers in filled.slots.items() if layers != plain.slots.get(slot)]
         assert changed, name
         assert all(len({layer.mechanism for layer in layers}) == 1 for layers in changed)
-    assert not any(plans[one].slots == plans[other].slots for one, other in combinations(plans, 2))
+    assert not any(plans[name].slots == plans[other].slots for name, other in combinations(plans, 2))
 
 
 @pytest.mark.parametrize("kind", [{}, {"kind": "masked", "positions": "learned", "maximum_positions": 64}])
@@ -322,8 +312,8 @@ def test_every_translation_of_an_untrained_model_has_about_the_same_length(kind)
     model.output.register_forward_hook(never_end)
     if kind:
         of_one_length(model)
-    found = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH)
-    lengths = {len(one.tokens) for hypotheses in found for one in hypotheses}
+    translations = translate_ids(model, [np.array([4, 5, 6]), np.array([7])], SEARCH)
+    lengths = {len(hypothesis.tokens) for hypotheses in translations for hypothesis in hypotheses}
     assert max(abs(length - LENGTH) for length in lengths) <= (2 if kind else 0)
     assert not kind or model.train().encode_with_length(torch.tensor([[4, END]]))[1].requires_grad  # learned as ever
 
@@ -353,10 +343,10 @@ def test_the_gpu_benchmark_runs_on_the_cpu_with_tiny(tiny, monkeypatch, capsys, 
     tiny(transformer={}, small={"model": {"width": 16}})
     amounts, compilations = {}, []
     monkeypatch.setattr(gpu, "measure", one_round(amounts))
-    monkeypatch.setattr(Objective, "compile_parts", lambda one: compilations.append(one))
+    monkeypatch.setattr(Objective, "compile_parts", lambda objective: compilations.append(objective))
     precision = resolve_precision("auto", torch.device("cpu"))
     peak, trained, search = (
-        f"matrix product, {gpu.TYPES[precision]}",
+        f"matrix product, {gpu.TORCH_TYPES[precision]}",
         f"training, {precision}{', torch.compile' if compiled else ''}",
         f"beam 5, {precision}",
     )

@@ -13,6 +13,7 @@ from measured import assert_golden
 from ruamel.yaml import YAML
 
 from context_nmt.code_closure import write_code_files
+from context_nmt.commands.experiments import check
 from context_nmt.files import UserError
 from context_nmt.pipeline.checks import check_before_run, check_experiments, experiments
 from context_nmt.pipeline.new_experiment import StartingPoint, create_experiment
@@ -67,6 +68,34 @@ def test_the_experiments_of_this_project_pass():
 @pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
 def test_the_text_of_the_experiments_of_this_project_can_be_had(folder):
     check_before_run(ROOT, folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "printed"),
+    [
+        ("stages/focus.py", "stages, in all experiments, with the stages after them: focus\n"),
+        ("src/context_nmt/results/focus.py", "stages, in all experiments, with the stages after them: focus\n"),
+        (
+            "src/context_nmt/mechanisms/dual_context.py",
+            "stages of the plans that name these modules: context_nmt.mechanisms.dual_context\n",
+        ),
+        (
+            "src/context_nmt/miniature/lexicon.yaml",
+            "stages of the plans that name these modules: context_nmt.miniature.generation\n",
+        ),
+        ("src/context_nmt/progress.py", "no result depends on this file\n"),
+    ],
+)
+def test_check_shows_what_a_change_of_a_file_affects(capsys, file, printed):
+    check(ROOT, ROOT / file)
+    assert capsys.readouterr().out == printed
+
+
+def test_only_files_of_the_project_affect_it(tmp_path):
+    (tmp_path / "other.py").touch()
+    for file in (ROOT / "none.py", tmp_path / "other.py"):
+        with pytest.raises(UserError, match=r"--affected is .*py; it must be a file of the project"):
+            check(ROOT, file)
 
 
 def test_a_new_experiment_passes(project):

@@ -80,7 +80,7 @@ def test_help_says_what_is_read_and_written_and_has_an_example_that_parses(call,
         (("corpus", "describe"), 2, "Missing argument 'CORPUS'"),
         (("corpus", "describe", "nowhere"), 1, "error: nowhere"),
         (("new", "../x"), 1, "error: NAME is '../x'"),
-        (("check", "nowhere"), 1, "error: nowhere is no project"),
+        (("check", "nowhere"), 1, "error: nowhere is not a project"),
     ],
 )
 def test_exit_statuses(call, tmp_path, monkeypatch, arguments, status, message):

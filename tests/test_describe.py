@@ -152,7 +152,7 @@ def test_without_a_vocabulary_it_is_that_of_the_data(command, small):
 @pytest.fixture
 def kinds(tmp_path, monkeypatch):
     """A params.yaml of an autoregressive variant, its twin, a masked one and two that look back, and two seeds."""
-    monkeypatch.setattr(hours, "SECONDS", 0.0)
+    monkeypatch.setattr(hours, "MEASURED_SECONDS", 0.0)
     variants = {
         "one": {},
         "twin": {"training": {"maximum_updates": 10, "accumulation": 3}},

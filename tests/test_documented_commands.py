@@ -13,6 +13,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from importlib.util import find_spec
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -29,7 +30,8 @@ from shell import environment
 from context_nmt.code_closure import stages
 from context_nmt.commands import app
 from context_nmt.corpus.catalogue import read_entry
-from context_nmt.pipeline.new_experiment import OWN_REPOSITORY
+from context_nmt.files import read_json
+from context_nmt.pipeline.new_experiment import REPOSITORY_FILES
 from context_nmt.pipeline.planning import check_variant
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, Place
@@ -37,6 +39,15 @@ from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, 
 ROOT = Path(__file__).parents[1]
 OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experiment
 OWN_MECHANISM = "docs/guides/own-mechanism.md"
+README, SCORES = ROOT / "README.md", "Scores of the default experiment"
+WORDS = {  # a caveat of metrics/claims.json: what README.md says of it
+    "may only learn faster": "learns faster",
+    "unequal learning rates": "lower learning rate",
+    "one teacher, memorised training text": "learn from one teacher, and memorise",
+    "trained longer than its rival": "is trained longer",
+    "the corpus refers up to three sentences back": "up to three sentences back",
+    "a control with 5 times the rate is as good": "five times the learning rate is as good",
+}
 ALL = [OWN_CORPUS, "README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
 PAGES = list(dict.fromkeys(ALL))
 
@@ -152,10 +163,12 @@ def test_settings_of_a_page_can_be_added_to_the_default_experiment(tmp_path, tex
 
 
 def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
-    (text,) = (block.text for block in blocks("README.md") if block.language == "python")
+    (shown,), (whole, *_) = (
+        [block.text for block in blocks(page) if block.language == "python"] for page in ("README.md", OWN_MECHANISM)
+    )
     mechanism = ModuleType("scaled_attention")
     monkeypatch.setitem(sys.modules, mechanism.__name__, mechanism)  # dataclasses look their module up
-    exec(text, mechanism.__dict__)
+    exec(whole.split("SLOTS")[0] + shown, mechanism.__dict__)  # the imports are only in the guide
     sizes = {"layer": 1, "width": 8, "feed_forward_width": 8, "heads": 2, "bias": True}
     place = Place(slot="cross_attention", dropout=0, attention_dropout=0, **sizes)
     scaled = mechanism.build(mechanism.Settings(start=0.5), place)
@@ -186,6 +199,46 @@ def test_programs_accept_what_a_page_calls_them_with(page):
                 assert stage in ["--help", *stages(ROOT)], call
             case ["python", "-m", module, *_]:
                 assert find_spec(module), call
+
+
+def rows_of(text, heading):
+    """The cells of the first table below a heading, row by row, without what is in brackets."""
+    lines = dropwhile(lambda line: not line.startswith("| "), text.split(f"\n## {heading}\n")[1].splitlines())
+    rows = [line.strip("| ").split(" | ") for line in takewhile(lambda line: line.startswith("|"), lines)]
+    return [[cell.split(" (")[0] for cell in row] for row in (rows[0], *rows[2:])]
+
+
+def test_the_readme_has_the_scores_of_the_default_experiment():
+    """With GOLDEN=write, put them into README.md."""
+    results = (ROOT / "metrics/results.md").read_text(encoding="utf-8")
+    systems = dict[str, list[str]]()
+    for heading, columns in (("test", ["Parameters", "sacrebleu"]), ("pronouns (contrastive)", ["within", "cross"])):
+        heads, *rows = rows_of(results, heading)
+        numbers = [[head.split(",")[0] for head in heads].index(column) for column in columns]
+        for row in rows:
+            systems.setdefault(row[0], []).extend(row[number] for number in numbers)
+    expected = [[name, *cells] for name, cells in systems.items() if not name.startswith("(")]  # not an oracle
+    readme = README.read_text(encoding="utf-8")
+    found = rows_of(readme, SCORES)[1:]
+    if os.environ.get("GOLDEN") == "write":
+        before, rule, after = readme.partition("| --- | ---: | ---: | ---: | ---: |\n")
+        table = "".join(f"| {' | '.join(row)} |\n" for row in expected)
+        README.write_text(before + rule + table + after[after.index("\n\n") + 1 :], encoding="utf-8")
+    assert found == expected
+
+
+def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
+    claims = [claim for claim in read_json(ROOT / "metrics/claims.json")["claims"] if claim["family"] == "primary"]
+    first = {claim["paper"]: claim["id"] for claim in reversed(claims)}
+    expected = [claim for claim in claims if claim["verdict"] == "supported" or claim["id"] in first.values()]
+    rows = rows_of(README.read_text(encoding="utf-8"), "Findings so far")[1:]
+    assert [row[:3] for row in rows] == [[claim[key] for key in ("paper", "says", "verdict")] for claim in expected]
+    for row, claim in zip(rows, expected, strict=True):
+        phrases = [WORDS[caveat] for caveat in claim["caveat"].split("; ") if caveat in WORDS]
+        assert phrases, claim["caveat"]
+        assert all(phrase in row[3] for phrase in phrases)
+        chats = [other["high"] < 0 for other in claim["elsewhere"] if other["experiment"] == "bcontrast-en-de"]
+        assert ("On chats, the encoder is worse" in row[3]) == any(chats)
 
 
 def accept(command, arguments):
@@ -285,7 +338,7 @@ class Reader:
             self.write(EDITED[page], edited(yaml.safe_load(path.read_text()), snippet))
         elif block.language == "json":
             self.write("data/mine/NAME.en-cs.jsonl", f"{block.text}\n")
-        elif block.language == "python" and "SLOTS" in block.text:
+        elif block.language == "python" and page == OWN_MECHANISM and "SLOTS" in block.text:
             self.write("src/context_nmt/mechanisms/scaled_attention.py", f"{block.text}\n")
 
 
@@ -335,7 +388,7 @@ def reader(tmp_path_factory):
         parameters = f"experiments/{name}/params.yaml"
         reader.write(parameters, tiny(parameters, variants, corpus=corpus))
         shutil.copy(ROOT / "dvc.yaml", reader.folder / "experiments" / name)
-        for path, text in OWN_REPOSITORY.items():
+        for path, text in REPOSITORY_FILES.items():
             reader.write(f"experiments/{name}/{path}", text)
     reader.run("git init --quiet; context-nmt repro --jobs 2")
     reader.commit()

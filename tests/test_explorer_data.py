@@ -5,7 +5,7 @@ import json
 import os
 import re
 import zlib
-from dataclasses import asdict, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,14 +28,14 @@ from context_nmt.explorer.attention import masked_axes
 from context_nmt.explorer.explore import Passage, System, explore, load_systems
 from context_nmt.explorer.page import (
     Candidate,
-    Explored,
+    ExploredText,
     Run,
     Sentence,
-    Translated,
+    Translation,
     to_json,
     write_picture,
 )
-from context_nmt.explorer.passages import PassageQuery, find, selected, show_runs
+from context_nmt.explorer.passages import PassageQuery, find_passage, select_word, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.measures.contrastive import contrast_run
 from context_nmt.measures.word_accuracy import PRONOUNS
@@ -50,7 +50,6 @@ assert len(UNITS) == VOCABULARY  # of the small models
 CORPUS = SimpleNamespace(source="en", target="de", source_vocabulary=UNITS, target_vocabulary=UNITS)
 SOURCES = [np.array(ids) for ids in ([4, 5, 6], [6, 5, 7, 4], [UNKNOWN], [9, 8, 5])]  # a b@@ c | c b@@ d@@ a | …
 TARGETS = [np.array(ids) for ids in ([7, 5, 8, 9], [10], [4, 6], [6, 7, 4])]
-TARGET_SPANS = [[(0, 3), (3, 4)], [(0, 1)], [(0, 1), (1, 2)], [(0, 1), (1, 3)]]
 SETTINGS = DecodingSettings(iterations=3, length_beam=2)
 CROSS, HAN = "context_aware_cross_attention", "hierarchical_attention"
 MASKED = {"kind": "masked", "norm": "post", "positions": "learned", "maximum_positions": 16}
@@ -63,8 +62,8 @@ def filled(slot, mechanism, count=LAYERS, **settings):
 def explored(model, settings=SETTINGS, sources=SOURCES, **text):
     """The sentences of the one run."""
     system = System(name="run-1", label="Run", model=model, settings=settings)
-    found = explore([system], Passage(title="text", sources=sources, **text), CORPUS)
-    return found.runs[0].sentences
+    page = explore([system], Passage(title="text", sources=sources, **text), CORPUS)
+    return page.runs[0].sentences
 
 
 @pytest.fixture
@@ -112,12 +111,12 @@ def test_a_mechanism_of_a_users_own_appears_by_what_it_shows(monkeypatch, global
     assert view.title == "Cross-attention, looking around"
     words = [(0.3 + 0.3 + 0.3 + 0.2) / 4, 0.5, 0.15, (0.05 * 3 + 0.15) / 4]  # a, bc, e, </s>
     np.testing.assert_allclose(view.weights.mean((0, 1))[:2], [words, [0.2, 0.4, 0.2, 0.2]])
-    gate, *others = sentence.gates
+    gate, *shares = sentence.gates
     if global_share is None:
-        assert (view.window, others) == (None, [])
+        assert (view.window, shares) == (None, [])
     else:
-        assert (view.window.size, len(others)) == (1, 1)
-        assert others[0].values == pytest.approx(0.5)
+        assert (view.window.size, len(shares)) == (1, 1)
+        assert shares[0].values == pytest.approx(0.5)
         assert view.window.centers[:, :, 0].tolist() == [[1, 1], [1, 1]]  # b@@ of bc
     assert (gate.side, gate.layers, gate.title) == ("source", [1, 2], "Cross-attention, value: share of the context")
     np.testing.assert_allclose(gate.values, [[0.1, 0.4, 0.0]] * 2, atol=1e-7)
@@ -128,47 +127,22 @@ GATES = filled("cross_attention", "lexical_shortcuts")
 GATES |= filled("decoder_self_attention", "context_aware_self_attention", context="global")
 
 
-@pytest.mark.parametrize("center", ["alignment", "target"])
-@pytest.mark.usefixtures("translated")
-def test_windows_have_the_centers_that_the_mechanism_has(center):
-    """With a closed gate nothing outside a window is seen. Some sources are shorter than their translations."""
-    model = small_model(filled("cross_attention", CROSS, window=0, center=center))
-    for layer in model.decoder.layers:
-        layer.cross_attention.gate[0].bias.data.fill_(-1e9)
-    for number, sentence in enumerate(explored(model, sources=SOURCES[2:] + SOURCES[:2])):
-        (view,) = (view for view in sentence.views if view.place == "cross")
-        spans = TARGET_SPANS[number]
-        for word in (word for word, (start, end) in enumerate(spans) if end == start + 1):
-            seen = np.eye(len(view.keys))[view.window.centers[:, :, word]]
-            np.testing.assert_allclose(view.weights[:, :, word], seen, atol=1e-9)
-        (gate,) = sentence.gates
-        assert (gate.side, gate.values.shape, gate.values.max()) == ("target", (LAYERS, len(spans)), 0)
-
-
-@pytest.mark.parametrize(("slots", "settings"), [(JOINT, {}), ({}, {"kind": "concatenation", "previous_sources": 1})])
-def test_documents_translated_alone_equal_documents_translated_together(slots, settings):
-    model = small_model(slots, **settings)
-    both = explored(model, documents=[range(1), range(1, 4)])
-    for first, last in ((0, 1), (1, 4)):
-        alone = explored(model, sources=SOURCES[first:last])
-        for of_page, of_document in zip(both[first:last], alone, strict=True):
-            assert of_page.target == of_document.target
-            for one, other in zip(of_page.views, of_document.views, strict=True):
-                assert one.keys == other.keys
-                np.testing.assert_allclose(one.weights, other.weights, atol=1e-9)
-            for one, other in zip(of_page.earlier, of_document.earlier, strict=True):
-                assert one.first == other.first + first
-                np.testing.assert_allclose(one.sentences, other.sentences, atol=1e-9)
-
-
+TWO_DOCUMENTS = {"documents": [range(1), range(1, 4)]}
 CASES = {  # slots and settings of a model, and more of a passage
     "two attentions": (filled("encoder_self_attention", "dual_context"), {}, {}),
     "a window around the largest weight": (filled("cross_attention", CROSS, window=1), {}, {}),
+    "a window around the target position, which is after the last word of some sources": (
+        filled("cross_attention", CROSS, window=0, center="target"),
+        {},
+        {"sources": SOURCES[2:] + SOURCES[:2]},
+    ),
     "gates": (GATES, {}, {}),
     "masked": ({}, MASKED, {}),
     "masked, with a window": (filled("cross_attention", CROSS, window=1), MASKED, {}),
     "joined": ({}, {"kind": "concatenation", "previous_sources": 2, "previous_targets": 1}, {}),
+    "joined, in two documents": ({}, {"kind": "concatenation", "previous_sources": 1}, TWO_DOCUMENTS),
     "earlier sentences of both sides": (JOINT, {}, {}),
+    "earlier sentences, in two documents": (JOINT, {}, TWO_DOCUMENTS),
     "earlier references": (JOINT, {}, {"references": TARGETS[3:] + TARGETS[:3]}),
     "earlier sources": (filled("decoder_output", HAN, 1, sentences=2, context="source"), {}, {}),
     "earlier alignments": (filled("decoder_output", HAN, 1, sentences=2, context="alignment"), {}, {}),
@@ -183,13 +157,15 @@ def test_pages_are_as_they_were():
         decoding = replace(SETTINGS, reference_context="references" in passage)
         system = System(name=name, label="Run", model=small_model(slots, **settings), settings=decoding)
         page = explore([system], Passage(title="text", **{"sources": SOURCES} | passage), CORPUS)
-        lines.append(json.dumps(page.runs, default=lambda one: vars(one) if hasattr(one, "__dict__") else rounded(one)))
+        lines.append(
+            json.dumps(page.runs, default=lambda value: vars(value) if hasattr(value, "__dict__") else rounded(value))
+        )
     if os.environ.get("GOLDEN") == "write":
         write_lines(GOLDEN, lines)
     for found, expected in zip(lines, read_lines(GOLDEN), strict=True):
         assert NUMBER.sub("", found) == NUMBER.sub("", expected)
-        numbers, others = (list(map(float, NUMBER.findall(line))) for line in (found, expected))
-        assert numbers == pytest.approx(others, abs=2e-4)
+        numbers, expected_numbers = (list(map(float, NUMBER.findall(line))) for line in (found, expected))
+        assert numbers == pytest.approx(expected_numbers, abs=2e-4)
 
 
 def rounded(values):
@@ -207,10 +183,10 @@ def rounded(values):
 )
 def test_a_mask_that_was_read_is_not_named_by_the_word_in_its_place(read, keys):
     axes = masked_axes(SOURCES[0], np.array(read), np.array([7, END, 8, 6]), {"source": UNITS, "target": UNITS})
-    found = [
+    inputs = [
         (token.key.get("word", token.key.get("text")), place) for token in axes.inputs for place in token.positions
     ]
-    assert found == keys
+    assert inputs == keys
     assert [token.positions for token in axes.outputs] == [[0, 2], [3]]
 
 
@@ -218,47 +194,42 @@ def test_a_masked_model_translates_in_the_precision_of_decoding():
     model = small_model(**MASKED)
     # shapes that are the same in both: a sentence and a length at a time
     settings = replace(SETTINGS, precision="bf16", length_beam=1, batch_tokens=1)
-    found, exact = (explored(model, one) for one in (settings, replace(settings, precision="fp32")))
+    translations, exact = (explored(model, mode) for mode in (settings, replace(settings, precision="fp32")))
     hypotheses = translate_ids(model, SOURCES, settings)
-    assert [one.target for one in found] == [UNITS.words(best.tokens) for (best,) in hypotheses]
-    for one, other in zip(found, exact, strict=True):
-        assert abs(one.views[0].weights - other.views[0].weights).max() > 1e-6  # of the encoder
+    assert [translation.target for translation in translations] == [UNITS.words(best.tokens) for (best,) in hypotheses]
+    for translation, exact_translation in zip(translations, exact, strict=True):
+        assert abs(translation.views[0].weights - exact_translation.views[0].weights).max() > 1e-6  # of the encoder
 
 
-def decoded(text, dtype):
-    return np.frombuffer(zlib.decompress(base64.b64decode(text), wbits=-15), dtype)
+def assert_same(data, value):
+    """Compare data of JSON with a page; arrays are bytes, shares in 65535ths."""
+    if isinstance(value, np.ndarray):
+        expected = np.rint(65535 * value) if value.dtype.kind == "f" else value
+        found = np.frombuffer(zlib.decompress(base64.b64decode(data), wbits=-15), "<u2")
+        assert found.tolist() == expected.flatten().tolist()
+    elif isinstance(value, list):
+        for item, expected in zip(data, value, strict=True):
+            assert_same(item, expected)
+    elif is_dataclass(value) or isinstance(value, dict):
+        values = vars(value) if is_dataclass(value) else value
+        assert data.keys() == values.keys()
+        for key, expected in values.items():
+            assert_same(data[key], expected)
+    else:
+        assert data == value
 
 
 @pytest.mark.usefixtures("translated")
 def test_json_has_all_of_it_in_65535ths():
-    slots = filled("cross_attention", CROSS) | JOINT
-    system = System(name="run-1", label="</script>", model=small_model(slots), settings=SETTINGS)
-    found = explore([system], Passage(title="text", sources=SOURCES, references=TARGETS), CORPUS)
-    text = to_json(found)
+    model = small_model(filled("cross_attention", CROSS) | JOINT)
+    system = System(name="run-1", label="</script>", model=model, settings=SETTINGS)
+    page = explore([system], Passage(title="text", sources=SOURCES, references=TARGETS), CORPUS)
+    assert (page.languages, page.pronouns["target"]) == ({"source": "en", "target": "de"}, PRONOUNS["de"].split())
+    assert (page.sentences[1].source, page.sentences[1].reference) == (["c", "bda"], ["g"])
+    assert page.runs[0].sentences[3].views[2].window.centers.any()
+    text = to_json(page)
     assert "<" not in text
-    page = json.loads(text)
-    (run,) = page.pop("runs")
-    assert page == {
-        "title": "text",
-        "languages": {"source": "en", "target": "de"},
-        "select": None,
-        "pronouns": {side: PRONOUNS[language].split() for side, language in (("source", "en"), ("target", "de"))},
-        "sentences": [vars(one) for one in found.sentences],
-    }
-    assert (run["name"], run["label"]) == ("run-1", "</script>")
-    of_json, of_python = run["sentences"][3], found.runs[0].sentences[3]
-    assert (found.sentences[1].source, found.sentences[1].reference, of_json["target"]) == (
-        ["c", "bda"],
-        ["g"],
-        ["c", "da"],
-    )
-    for view, expected in zip(of_json["views"], of_python.views, strict=True):
-        assert decoded(view["weights"], "<u2").tolist() == np.rint(65535 * expected.weights).flatten().tolist()
-    centers = decoded(of_json["views"][2]["window"]["centers"], "<u2")
-    assert centers.tolist() == of_python.views[2].window.centers.flatten().tolist()
-    (earlier,) = of_json["earlier"]
-    assert (earlier["own"], earlier["seen"], earlier["first"]) == ("target", "target", 1)
-    assert [len(decoded(words, "<u2")) for words in earlier["words"]] == [2 * 1, 2 * 2]
+    assert_same(json.loads(text), page)
 
 
 def test_the_picture_is_of_one_word_of_the_last_sentence(tmp_path):
@@ -320,31 +291,34 @@ def experiment(tmp_path_factory):
     return experiment
 
 
-def text_of(experiment, **wanted):
-    return find(experiment, BinarizedCorpus(experiment.binarized), PassageQuery(**{"test": "valid"} | wanted))
+def text_of(experiment, **query):
+    return find_passage(experiment, BinarizedCorpus(experiment.binarized), PassageQuery(**{"test": "valid"} | query))
 
 
-def shown(experiment, output, *runs, device="cpu", **wanted):
-    show_runs(experiment, runs or ["plain-1"], PassageQuery(**{"test": "valid"} | wanted), output=output, device=device)
+def shown(experiment, output, *runs, device="cpu", **query):
+    show_runs(experiment, runs or ["plain-1"], PassageQuery(**{"test": "valid"} | query), output=output, device=device)
     return output.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("wanted", "title", "lines"),
+    ("query", "title", "lines"),
     [
         ({}, "valid, document 1", [1, 2, 3]),
         ({"document": 2}, "valid, document 2", [4, 5, 6]),
         ({"document": 14}, "valid, document 14", [40]),
-        ({"document": 2, "most": 2}, "valid, document 2", [4, 5]),
+        ({"document": 2, "limit": 2}, "valid, document 2", [4, 5]),
         ({"sentence": 6}, "valid, sentence 6", [4, 5, 6]),
-        ({"sentence": 6, "most": 2}, "valid, sentence 6", [5, 6]),
+        ({"sentence": 6, "limit": 2}, "valid, sentence 6", [5, 6]),
+        ({"test": "choices", "word": "2"}, "choices, item 2", [8, 9, 4]),
+        ({"test": "choices", "word": "4"}, "choices, item 3", [6]),  # 4 is the source of item 2
+        ({"test": "choices", "word": "5"}, "choices, item 3", [6]),  # no reference has it
     ],
 )
-def test_sentences_are_those_of_a_document_or_up_to_one(experiment, wanted, title, lines):
-    text = text_of(experiment, **wanted)
-    assert (text.title, text.lines, len(text.sources)) == (title, lines, len(lines))
-    sources, _ = BinarizedCorpus(experiment.binarized).parallel("valid")
+def test_sentences_are_those_of_a_document_or_up_to_one(experiment, query, title, lines):
+    text = text_of(experiment, **query)
+    sources, _ = BinarizedCorpus(experiment.binarized).parallel(query.get("test", "valid"))
     assert [ids.tolist() for ids in text.sources] == [sources[line - 1].tolist() for line in lines]
+    assert (text.title, text.lines) == (title, lines if "test" not in query else None)
 
 
 def test_a_word_chooses_the_first_sentence_with_it(experiment):
@@ -352,19 +326,15 @@ def test_a_word_chooses_the_first_sentence_with_it(experiment):
     word = references[7].split()[0]
     first = next(number for number, line in enumerate(references, start=1) if word in line.split())
     assert text_of(experiment, word=word).title == f"valid, sentence {first}"
-    item = text_of(experiment, test="choices", word="2")
-    assert (item.title, len(item.sources)) == ("choices, item 2", 3)
-    assert text_of(experiment, test="choices", word="4").title == "choices, item 3"  # 4 is the source of item 2
-    assert text_of(experiment, test="choices", word="5").title == "choices, item 3"  # no reference has it
 
 
 def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
     runs = [f"{variant}-1" for variant in VARIANTS]
     corpus = BinarizedCorpus(experiment.binarized)
     systems = load_systems(experiment, runs, corpus, "cpu")
-    found = explore(systems, text_of(experiment, document=2), corpus)
-    assert [run.label for run in found.runs] == ["Plain", *list(VARIANTS)[1:]]
-    by_name = {run.name: run.sentences for run in found.runs}
+    page = explore(systems, text_of(experiment, document=2), corpus)
+    assert [run.label for run in page.runs] == ["Plain", *list(VARIANTS)[1:]]
+    by_name = {run.name: run.sentences for run in page.runs}
     assert {name for name, sentences in by_name.items() if sentences[2].iterations} == {"masked-1"}
     assert {name for name, sentences in by_name.items() if sentences[2].earlier} == {"joint-1"}
     assert {name for name, sentences in by_name.items() if sentences[2].seen_target} == {"joint-1"}
@@ -372,7 +342,7 @@ def test_a_page_of_every_kind_of_system_has_its_document(experiment, tmp_path):
     page = shown(experiment, tmp_path / "page.html", *runs, document=2)
     assert shown(experiment, tmp_path / "again.html", *runs, document=2) == page
     word = read_lines(experiment.subwords / "valid.xx")[4]
-    picture = shown(experiment, tmp_path / "word.svg", "joint-1", document=2, most=2, word=word)
+    picture = shown(experiment, tmp_path / "word.svg", "joint-1", document=2, limit=2, word=word)
     assert f"joint-1, valid, document 2: where “{word}” looks" in picture
 
 
@@ -380,7 +350,7 @@ def test_only_systems_that_look_back_see_the_sentences_before(experiment, tmp_pa
     counts = []
     monkeypatch.setattr(
         "context_nmt.explorer.passages.write_explorer",
-        lambda path, found: (counts.append(len(found.sentences)), path.touch()),
+        lambda path, page: (counts.append(len(page.sentences)), path.touch()),
     )
     for runs in (["plain-1", "masked-1"], ["plain-1", "joined-1"], ["cache-1"]):
         shown(experiment, tmp_path / "page.html", *runs, sentence=6)
@@ -394,28 +364,33 @@ def test_candidates_have_the_scores_of_the_contrastive_stage(experiment, variant
     corpus = BinarizedCorpus(experiment.binarized)
     systems = load_systems(experiment, [f"{variant}-1"], corpus, "cpu")
     for number, row in enumerate(rows, start=1):
-        found = explore(systems, text_of(experiment, test="choices", document=number), corpus)
+        page = explore(systems, text_of(experiment, test="choices", document=number), corpus)
         item = ITEMS[number - 1]
-        candidates = [" ".join(one.text) for one in found.sentences[-1].candidates]
+        candidates = [" ".join(candidate.text) for candidate in page.sentences[-1].candidates]
         assert candidates == [item["right"], *item["wrong"]]
-        assert [one.correct for one in found.sentences[-1].candidates] == [True] + [False] * len(item["wrong"])
-        right, *wrong = found.runs[0].sentences[-1].scores
+        assert [candidate.correct for candidate in page.sentences[-1].candidates] == [True] + [False] * len(
+            item["wrong"]
+        )
+        right, *wrong = page.runs[0].sentences[-1].scores
         assert right - max(wrong) == pytest.approx(float(row.split("\t")[2]), rel=1e-4)
-        assert [" ".join(one.reference) for one in found.sentences] == [*item["context"]["target"], item["right"]]
-        before = found.runs[0].sentences[:-1]
-        assert [one.scores for one in before] == [None] * len(item["context"]["source"])
-        given = [
+        assert [" ".join(sentence.reference) for sentence in page.sentences] == [
+            *item["context"]["target"],
+            item["right"],
+        ]
+        before = page.runs[0].sentences[:-1]
+        assert [translation.scores for translation in before] == [None] * len(item["context"]["source"])
+        seen_targets = [
             target.split() if variant in ("joint", "cache", "joined") else None for target in item["context"]["target"]
         ]
-        assert [one.seen_target for one in before] == given  # as in scoring
+        assert [translation.seen_target for translation in before] == seen_targets  # as in scoring
 
 
 def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
     sentences = [Sentence(line=1, source=[*source], reference=[*reference])]
     runs = [
-        Run(name=f"run-{i}", label="", sentences=[Translated(target=[*target])]) for i, target in enumerate(targets)
+        Run(name=f"run-{i}", label="", sentences=[Translation(target=[*target])]) for i, target in enumerate(targets)
     ]
-    return Explored(title="page", languages={}, select=None, pronouns={}, sentences=sentences, runs=runs)
+    return ExploredText(title="page", languages={}, select=None, pronouns={}, sentences=sentences, runs=runs)
 
 
 @pytest.mark.parametrize(
@@ -423,32 +398,32 @@ def a_page(*targets, reference=("a", "b", "c"), source=("s", "t")):
     [
         (["xb", "ab"], "B", (0, "target", 1)),
         (["xx", "ab"], "b", (1, "target", 1)),
-        (["axc"], "b", (0, "target", 1)),  # in its place
+        (["axc"], "b", (0, "target", 1)),  # at its position
         (["axyc"], "c", (0, "target", 3)),
         (["ac"], "b", (0, "target", 0)),
         ([""], "b", None),
         (["abc"], "t", (0, "source", 1)),
         (["abc"], None, None),
+        # a contrastive item, whose candidates differ in the noun after its article
+        (["adnsx", "aemsx"], None, (0, "target", 2)),
+        (["adx", "aex"], None, (0, "target", 1)),
+        (["adnx", "aepqx"], None, (0, "target", 2)),
+        (["axb", "axb"], None, (0, "target", 0)),
+        (["abz", "ab"], None, (0, "target", 2)),
     ],
 )
 def test_the_wanted_word_is_selected(targets, word, expected):
-    found = selected(a_page(*targets), PassageQuery(test="valid", sentence=1, word=word))
-    assert (found and (found.run, found.side, found.word)) == expected
+    page = a_page(*targets)
+    if word is None and expected:
+        page = a_page(targets[0], reference=targets[0])
+        candidates = [Candidate(text=[*text], correct=text is targets[0]) for text in targets]
+        page = replace(page, sentences=[replace(page.sentences[0], candidates=candidates)])
+    selection = select_word(page, PassageQuery(test="valid", sentence=1, word=word))
+    assert (selection and (selection.run, selection.side, selection.word)) == expected
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "expected"),
-    [("adnsx", "aemsx", 2), ("adx", "aex", 1), ("adnx", "aepqx", 2), ("axb", "axb", 0), ("abz", "ab", 2)],
-)
-def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article(right, wrong, expected):
-    page = a_page(right, reference=right)
-    candidates = [Candidate(text=[*right], correct=True), Candidate(text=[*wrong], correct=False)]
-    sentences = [replace(page.sentences[0], candidates=candidates)]
-    assert selected(replace(page, sentences=sentences), PassageQuery(test="choices", sentence=1)).word == expected
-
-
-@pytest.mark.parametrize(
-    ("message", "runs", "wanted"),
+    ("message", "runs", "query"),
     [
         ("runs/models/none-1: no trained run .* cache-1, .*, plain-1$", ["none-1"], {}),
         ("runs/models/plain: no trained run .* VARIANT-SEED, such as plain-1$", ["plain"], {}),
@@ -458,7 +433,7 @@ def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article
         ("--document is 0; valid has the documents 1 to 14", ["plain-1"], {"document": 0}),
         ("--sentence is 41; valid has the sentences 1 to 40", ["plain-1"], {"sentence": 41}),
         ("--sentence is 4; choices has the items 1 to 3", ["plain-1"], {"test": "choices", "sentence": 4}),
-        ("--sentences is 2; item 2 of choices has 3", ["plain-1"], {"test": "choices", "document": 2, "most": 2}),
+        ("--sentences is 2; item 2 of choices has 3", ["plain-1"], {"test": "choices", "document": 2, "limit": 2}),
         ("--document is 1 and --sentence 1; choose one", ["plain-1"], {"document": 1, "sentence": 1}),
         ("--word is w, which no reference or source of valid has", ["plain-1"], {"word": "w"}),
         ("--word is w, which valid, sentence 3 has neither", ["plain-1"], {"word": "w", "sentence": 3}),
@@ -469,10 +444,10 @@ def test_an_item_opens_where_its_candidates_differ_at_the_noun_after_its_article
         ("cache-1 shows no attention to a sentence before", ["cache-1"], {"output": "word.svg", "document": 2}),
     ],
 )
-def test_what_cannot_be_shown_is_one_clear_error(experiment, tmp_path, runs, wanted, message):
-    output = tmp_path / wanted.get("output", "page.html")
+def test_what_cannot_be_shown_is_one_clear_error(experiment, tmp_path, runs, query, message):
+    output = tmp_path / query.get("output", "page.html")
     with pytest.raises(UserError, match=message) as refused:
-        shown(experiment, output, *runs, **{key: value for key, value in wanted.items() if key != "output"})
+        shown(experiment, output, *runs, **{key: value for key, value in query.items() if key != "output"})
     assert "\n" not in str(refused.value)
     assert not output.exists()
 

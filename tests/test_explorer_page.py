@@ -12,7 +12,7 @@ import pytest
 from made_up_explored import REFERENCES, TRANSLATIONS, explored
 from measured import assert_golden
 
-from context_nmt.explorer.page import Earlier, Selected, write_explorer
+from context_nmt.explorer.page import Earlier, Selection, write_explorer
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -118,7 +118,7 @@ CASES = {  # a page and what a reader does
     "translations": (lambda: decoder(sees_references=False), [TRANSLATION]),
     "seeds": (lambda: replace(explored(), runs=[replace(run, label="Same") for run in explored().runs[:2]]), []),
     "tie": (lambda: with_run(0, scores=[-3.0, -3.0]), []),
-    "start": (lambda: explored(select=Selected(sentence=2, run=1, side="target", word=0)), []),
+    "start": (lambda: explored(select=Selection(sentence=2, run=1, side="target", word=0)), []),
     "keyboard": (
         explored,
         [("press", key) for key in ("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft", "Enter")]

@@ -92,13 +92,13 @@ def test_a_text_is_translated_by_all_systems_document_by_document(application):
     data = json.loads(answer)
     assert status == 200
     assert [run["name"] for run in data["runs"]] == RUNS
-    assert [(one["line"], one["source"], one["reference"]) for one in data["sentences"]] == [
+    assert [(sentence["line"], sentence["source"], sentence["reference"]) for sentence in data["sentences"]] == [
         (1, ["1", "2"], None),
         (2, ["3"], None),
         (5, ["4"], None),
     ]
-    assert [len(one["earlier"]) for one in data["runs"][1]["sentences"]] == [0, 1, 0]
-    assert all(one["views"] for run in data["runs"] for one in run["sentences"])
+    assert [len(sentence["earlier"]) for sentence in data["runs"][1]["sentences"]] == [0, 1, 0]
+    assert all(sentence["views"] for run in data["runs"] for sentence in run["sentences"])
 
 
 def test_only_an_empty_line_is_between_documents(experiment, monkeypatch):
@@ -126,7 +126,7 @@ LONGEST = " ".join("1" * (server.LIMITS["characters"] // 2))
 def test_odd_and_long_texts_are_translated(application, text, sources):
     status, answer = asked(application, "/explore", text, **{"content-type": "Application/JSON;charset=UTF-8"})
     assert (status, "<" in answer) == (200, False)
-    assert [one["source"] for one in json.loads(answer)["sentences"]] == sources
+    assert [sentence["source"] for sentence in json.loads(answer)["sentences"]] == sources
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_wrong_requests_get_an_error_of_one_line(application, request_, status):
 def test_a_reader_who_leaves_while_sending_is_no_bug(application, capsys):
     left = threading.Event()
     left.set()
-    assert asked(application, "/explore", "1", left=left) == (server.CLOSED, "")
+    assert asked(application, "/explore", "1", left=left) == (server.CLIENT_CLOSED_REQUEST, "")
     assert capsys.readouterr().err == ""
 
 
@@ -197,7 +197,7 @@ def test_a_second_reader_waits_while_the_page_can_be_had(application, monkeypatc
         return await asyncio.gather(first, *others)
 
     (_, first), (status, _), (_, third) = run(three())
-    assert (json.loads(first)["title"], status, json.loads(third)["title"]) == ("1", server.CLOSED, "3")
+    assert (json.loads(first)["title"], status, json.loads(third)["title"]) == ("1", server.CLIENT_CLOSED_REQUEST, "3")
     assert translated == [1, 3]
 
 

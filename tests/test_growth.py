@@ -12,7 +12,7 @@ from context_nmt.files import read_lines
 def tiny(monkeypatch):
     monkeypatch.setattr(growth, "RANKS", 5000)
     monkeypatch.setattr(growth, "MERGES", 50)
-    monkeypatch.setattr(growth, "TEST", 5)
+    monkeypatch.setattr(growth, "VALIDATION_PAIRS", 5)
 
 
 def test_a_longer_text_begins_like_a_shorter_one_and_has_more_words_and_the_other_side_similar_lengths(tiny):
@@ -30,7 +30,7 @@ def test_a_longer_text_begins_like_a_shorter_one_and_has_more_words_and_the_othe
 def test_words_are_distinct(monkeypatch):
     monkeypatch.setattr(growth, "RANKS", 300_000)
     for language in growth.SYLLABLES:
-        made = growth.words(language)
+        made = growth.lexicon(language)
         assert len(made) == len(set(made)) == 300_000
 
 

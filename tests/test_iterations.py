@@ -11,7 +11,7 @@ from tiny_training import digits, make_experiment
 
 from benchmarks import iterations, machine, report
 from benchmarks.pictures import draw_searches
-from benchmarks.rounds import CORES, Measured
+from benchmarks.rounds import CORES, Measurement
 from context_nmt.command_line import run
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.text_chain import TextChain
@@ -73,15 +73,15 @@ def benchmark(experiment):
     """A report of two rounds in which each contender is slower than the previous one, and all contenders."""
     contenders = []
 
-    def made_up(part, new_contenders, rounds):
+    def made_up(part, entrants, rounds):
         measured = {}
-        for number, contender in enumerate(new_contenders, start=1):
+        for number, contender in enumerate(entrants, start=1):
             contenders.append(contender)
             with contender.prepare(*contender.arguments) as work:
                 amount, output = work()
             assert amount == len(output)
             speeds = [60.0 / number / turn for turn in range(1, rounds + 1)]
-            measured[contender.name] = Measured(contender.unit, speeds, 1.0, output)
+            measured[contender.name] = Measurement(contender.unit, speeds, 1.0, output)
         return measured
 
     with pytest.MonkeyPatch.context() as patch:

@@ -18,7 +18,7 @@ from test_repro import PARAMETERS
 from context_nmt.files import UserError
 from context_nmt.pipeline import slurm as slurm_module
 from context_nmt.pipeline.dvc import Stage
-from context_nmt.pipeline.jobs import DONE, Machine, State, run_stages, stages_of, stages_to_run
+from context_nmt.pipeline.jobs import DONE, Machine, StageState, run_stages, stages_of, stages_to_run
 from context_nmt.pipeline.processes import Display, FinishedProcess, StageProcesses
 from context_nmt.pipeline.slurm import Slurm
 from context_nmt.settings.launch import JobSettings, LaunchSettings
@@ -55,8 +55,8 @@ def cluster(tmp_path, monkeypatch):
         (folder / name).write_text(f"#!/bin/sh\ncd {folder}\n{lines}")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(slurm_module, "POLL", 0.01)
-    monkeypatch.setattr(slurm_module, "BUSY", 0.1)
+    monkeypatch.setattr(slurm_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(slurm_module, "BUSY_SECONDS", 0.1)
     return folder
 
 
@@ -370,7 +370,7 @@ def test_removed_notes_are_an_error(experiment, cluster, monkeypatch):
 
     def remove(_):
         assert next(looks) < 9
-        slurm.note.unlink(missing_ok=True)
+        slurm.record.unlink(missing_ok=True)
 
     monkeypatch.setattr(slurm_module.time, "sleep", remove)
     with Display() as display, pytest.raises(UserError, match="removed"):
@@ -388,7 +388,7 @@ def test_settings_that_changed_while_jobs_wait_are_shown(experiment):
         command = [sys.executable, "-m", "context_nmt", "status"]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    submitted_at = slurm.note.stat().st_mtime
+    submitted_at = slurm.record.stat().st_mtime
     os.utime("params.yaml", (submitted_at - 9, submitted_at - 9))
     before = lines()
     os.utime("params.yaml", (submitted_at + 9, submitted_at + 9))
@@ -459,7 +459,7 @@ def test_a_training_that_slurm_does_not_start_again_says_so_when_it_is_stopped(
     experiment, cluster, start, monkeypatch, is_stopped
 ):
     """If it ends in time, Slurm is not asked again; here, that would be ten thousand times."""
-    monkeypatch.setattr(slurm_module, "GRACE", 0.1 if is_stopped else 200.0)
+    monkeypatch.setattr(slurm_module, "GRACE_SECONDS", 0.1 if is_stopped else 200.0)
     slurm = submitted(experiment, {"train@x": []})
     (cluster / "impossible").touch()
     job, began = start(slurm, "train@x", SAVING if is_stopped else f"until test -s {cluster}/asked; do sleep 0.1; done")
@@ -473,7 +473,7 @@ def test_a_training_that_slurm_does_not_start_again_says_so_when_it_is_stopped(
         os.killpg(job.pid, signal.SIGTERM)
     assert (job.wait(60) == 0) != is_stopped
     reason = "over its time limit, launch.train.hours; scontrol requeue: not available now"
-    assert slurm.read_log("train@x")[1] == (State("failed", reason) if is_stopped else DONE)
+    assert slurm.read_log("train@x")[1] == (StageState("failed", reason) if is_stopped else DONE)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Independent stages run side by side, also when another fails; Ctrl-C ends them all. The stages are shell scripts."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -145,35 +146,28 @@ def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
     assert log(project) == ran
 
 
-def test_a_stage_that_fails_stops_what_depends_on_it_and_nothing_else(project):
+KILLED = "test $1 = one && ! test -e mended && kill -KILL 0; echo $1 >> log; echo $1 > $1"  # as without memory
+END = "; 1 stages that depend on it were not run; the output is above"
+
+
+@pytest.mark.parametrize(
+    ("train", "said", "reason"),
+    [
+        (FAILING, "bad luck", ".*exited with 3"),
+        (KILLED, "failed: DVC was killed by signal 9", "DVC was killed by signal 9"),
+    ],
+    ids=["a stage fails", "DVC is killed"],
+)
+def test_a_failure_stops_what_depends_on_it_and_nothing_else(project, train, said, reason):
     (project / "began-two").touch()
-    status, lines = finish(start(project, FAILING, "--jobs", "2"))
+    status, lines = finish(start(project, train, "--jobs", "2"))
     assert status == 1
-    assert "train@one | bad luck" in lines
-    assert lines[-1].startswith("error: train@one: ")
-    assert "exited with 3" in lines[-1]
+    assert f"train@one | {said}" in lines
+    assert re.fullmatch(f"error: train@one: {reason}{END}", lines[-1])
     assert processes(project) == {}
     assert log(project) == ["first", "two"]
     (project / "mended").touch()
-    assert finish(start(project, FAILING, "--jobs", "2"))[0] == 0
-    assert log(project) == ["first", "two", "one", "last"]
-
-
-KILLED = "test $1 = one && ! test -e mended && kill -KILL 0; echo $1 >> log; echo $1 > $1"
-
-
-def test_a_dvc_that_is_killed_is_a_clear_error_and_the_same_command_continues(project):
-    """As by a machine without memory: nothing of it can say what happened."""
-    status, lines = finish(start(project, KILLED, "--jobs", "2"))
-    assert status == 1
-    assert lines[-1] == (
-        "error: train@one: DVC was killed by signal 9; 1 stages that depend on it were not run; the output is above"
-    )
-    assert "train@one | failed: DVC was killed by signal 9" in lines
-    assert log(project) == ["first", "two"]
-    assert processes(project) == {}
-    (project / "mended").touch()
-    assert finish(start(project, KILLED, "--jobs", "2"))[0] == 0
+    assert finish(start(project, train, "--jobs", "2"))[0] == 0
     assert log(project) == ["first", "two", "one", "last"]
 
 
@@ -187,7 +181,7 @@ def test_options_that_would_do_nothing_are_refused(project, options):
 
 def room(machine, *names):
     """Threads and GPUs of each stage that starts, and None where there is no room."""
-    taken = [machine.take(name) for name in names]
+    taken = [machine.allocate(name) for name in names]
     return [one and (int(one["OMP_NUM_THREADS"]), one.get("CUDA_VISIBLE_DEVICES")) for one in taken]
 
 

@@ -12,7 +12,7 @@ from dvc.utils.serialize import dump_yaml
 from test_pipeline import LAST, PARAMETERS, Project, ran, start_project
 
 from context_nmt.files import UserError
-from context_nmt.pipeline.dvc import merged, resolve
+from context_nmt.pipeline.dvc import merge_stages, resolve
 
 ROOT = Path(__file__).parents[1]
 PLAIN = yaml.safe_load(PARAMETERS) | {"download": [], "rescored": [], "probing": {"sentences": [], "words": []}}
@@ -214,16 +214,19 @@ def test_translations_of_other_weights_are_not_taken_for_those_of_this_clone(clo
     assert {dep["md5"] for dep in lock["decode@small-1"]["deps"] if dep["path"] == "runs/models/small-1"} == {model}
 
 
-@pytest.mark.heavy
-def test_without_conflicts_there_is_nothing_to_resolve(first):
-    with pytest.raises(AssertionError, match="error:"):
-        first.run(sys.executable, "-m", "context_nmt", "merge")
-
-
-@pytest.mark.parametrize("programs", [None, "/nowhere"], ids=["no repository", "no git"])
-def test_a_merge_needs_git(tmp_path, monkeypatch, programs):
+@pytest.mark.parametrize(
+    ("command", "programs", "message"),
+    [
+        (["true"], None, "git ls-files: .*not a git repository"),
+        (["true"], "/nowhere", "no program git: "),
+        (["git", "init", "--quiet"], None, "no conflicts here; call this after a git merge"),
+    ],
+    ids=["no repository", "no git", "no conflicts"],
+)
+def test_without_git_or_conflicts_nothing_can_be_resolved(tmp_path, monkeypatch, command, programs, message):
+    subprocess.run(command, cwd=tmp_path, check=True)
     monkeypatch.setenv("PATH", programs or os.environ["PATH"])
-    with pytest.raises(UserError, match=r"git") as error:
+    with pytest.raises(UserError, match=message) as error:
         resolve(tmp_path)
     assert "\n" not in str(error.value)
 
@@ -241,7 +244,7 @@ def test_a_merge_needs_git(tmp_path, monkeypatch, programs):
     ids=["added", "one side each", "both", "added on both", "removed", "removed and changed"],
 )
 def test_a_stage_is_as_on_the_side_that_changed_it(base, ours, theirs, expected):
-    assert merged(base, ours, theirs) == expected
+    assert merge_stages(base, ours, theirs) == expected
 
 
 @pytest.fixture
@@ -268,7 +271,7 @@ def meet(git, write, base, ours, theirs):
 
 
 def test_git_leaves_a_lock_that_both_sides_changed_to_the_command(tmp_path, git):
-    """Lines far apart would be merged to a stage with the inputs of both, which nobody has run."""
+    """Lines far apart would be merge_stages to a stage with the inputs of both, which nobody has run."""
 
     def write(version):
         first, second = version

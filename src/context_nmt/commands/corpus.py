@@ -17,14 +17,15 @@ JsonFile = Annotated[Path | None, typer.Option(help="Write JSON to this file ins
 def describe(corpus: Folder, json: JsonFile = None) -> None:
     """Show the size of a corpus and how often it requires context.
 
-    Sizes, lengths and the overlap with the training set need only the text. The miniature has more: rates of pronouns,
-    ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of SPLIT.bound.LANGUAGE,
-    translations that are right except for what the sentence leaves open, with the choice most frequent in training.
+    Sizes, lengths and the overlap with the training set need only the text. For the miniature, the command also shows
+    rates of pronouns, ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of
+    SPLIT.bound.LANGUAGE: translations that are correct except where the sentence is ambiguous, and there make the
+    choice that is most frequent in training.
 
         Reads    CORPUS/SPLIT.LANGUAGE      text, one sentence per line
                  CORPUS/SPLIT.gold.jsonl    annotation of each sentence of the miniature
         Writes   standard output            tables
-                 --json                     the same numbers instead
+                 --json                     the same numbers, instead of tables
         Example  context-nmt corpus describe data/miniature
     """
     from context_nmt.files import write_json
@@ -48,8 +49,8 @@ def sample(
 ) -> None:
     """Show documents in both languages, as Markdown.
 
-    The documents are drawn at random. With gold annotation, pronouns are marked with their antecedent and its distance
-    in sentences, and ambiguous words with their sense, their cue and the wrong translation.
+    The documents are drawn at random. If there is gold annotation, pronouns are marked with their antecedent and its
+    distance in sentences, and ambiguous words with their sense, their cue and the wrong translation.
 
         Reads    CORPUS/SPLIT.LANGUAGE      text, one sentence per line
                  CORPUS/SPLIT.documents     where documents start, if the corpus has it
@@ -68,14 +69,14 @@ def download(
 ) -> None:
     """Download or generate a corpus.
 
-    This needs no experiment; an experiment makes its own corpora, the entries under download in its params.yaml. The
-    environment variable DATA_MIRROR, a folder or the start of a URL, is tried first. Files that a person must fetch
-    have to be there before anything is downloaded. Downloads serve all corpora that name the same address.
+    This needs no experiment; an experiment downloads the corpora that are listed under `download` in its params.yaml.
+    The environment variable DATA_MIRROR, a folder or the start of a URL, is tried first. Files that a person must fetch
+    have to exist before anything is downloaded. A download is used by all corpora with the same address.
 
         Reads    data/params.yaml       addresses, checksums, formats; sizes and rates of generated corpora
         Writes   data/NAME/             SPLIT.LANGUAGE and other files of the corpus
-                 data/.downloads/       files as downloaded; delete it when no other corpus needs them
-                 data/checksums.json    checksums that data/params.yaml lacks, once the corpus is complete
+                 data/.downloads/       the downloaded files; delete it when no other corpus needs them
+                 data/checksums.json    checksums that are not in data/params.yaml, once the corpus is complete
         Example  context-nmt corpus download multi30k
     """
     from context_nmt.corpus.catalogue import CorpusEntry, read_entry
@@ -95,19 +96,19 @@ def status(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this corpus.")] = None,
     json: JsonFile = None,
 ) -> None:
-    """Show which corpora are here, and how to get the others.
+    """Show which corpora are available, and how to get the others.
 
-    A corpus is here if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded, or
-    taken from the folder or address in the environment variable DATA_MIRROR; an address is not asked what it has.
-    Files that a person must fetch, to accept a licence or to register, have their steps below the corpus NAME.
+    A corpus is available if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded,
+    or taken from the folder or address in the environment variable DATA_MIRROR; an address is not queried. For a corpus
+    NAME, the command lists the steps for files that a person must fetch, to accept a licence or to register.
 
-    Sentences are those of SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. Sizes are those of the
-    files still to be downloaded, as far as known, without test sets of the sacrebleu package.
+    The number of sentences counts SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. The size is
+    what is still to be downloaded, as far as known, without test sets of the sacrebleu package.
 
         Reads    data/params.yaml    all corpora, with their licences
-                 data/NAME/          the corpora that are here, also in experiments/EXPERIMENT/data/
+                 data/NAME/          the available corpora, also in experiments/EXPERIMENT/data/
         Writes   standard output     a line for each corpus: where it is, its size and licence; for NAME, the steps
-                 --json              the same instead, with all steps
+                 --json              the same with all steps, instead of lines
         Example  context-nmt corpus status
     """
     from context_nmt.corpus.fetching import data_mirror
@@ -115,20 +116,21 @@ def status(
     from context_nmt.files import write_json
 
     _check_ending(json)
-    found = find_corpora(_catalogue(), name, mirror=data_mirror())
+    corpora = find_corpora(_catalogue(), name, mirror=data_mirror())
     if json is not None:
-        write_json(json, found)
+        write_json(json, corpora)
     else:
-        print_status(found, Path("data/.downloads"), steps=name is not None)
+        print_status(corpora, Path("data/.downloads"), steps=name is not None)
 
 
 def _check_ending(json: Path | None) -> None:
-    """Raise UserError for an option --json that could be the name of a text."""
+    """Raise UserError if the file of --json does not end in .json; it could be a text of the corpus."""
     if json is not None and json.suffix != ".json":
         raise UserError(f"--json is {json}; its name must end in .json")
 
 
 def _catalogue() -> Path:
+    """Return data/params.yaml; raise UserError if the current folder does not have it."""
     path = Path("data/params.yaml")
     if not path.is_file():
         raise UserError(f"{path}: no such file; run this in the project's folder")

@@ -19,23 +19,29 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new folder.")],
     like: Annotated[
         str | None,
-        typer.Option(help="Start from this one. Default: '.', the default one, or multi30k-en-de for your own corpus."),
+        typer.Option(
+            help="The experiment to start from. Default: '.', the default one; multi30k-en-de for your own corpus."
+        ),
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="Folder in data/. Default: the corpus of LIKE.")] = None,
-    source: Annotated[str | None, typer.Option(help="Source language, as in the names of its files: en.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target language, as in the names of its files: de.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Source language, as in the names of the corpus's files: en.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Target language, as in the names of the corpus's files: de.")
+    ] = None,
 ) -> None:
     """Start a new experiment or a new project.
 
-    In a project, this makes experiments/NAME with the recipe and the variants of LIKE, but its own runs and results.
-    Elsewhere it makes the folder NAME: a project with the pipeline, a copy of the installed code, and one experiment.
-    The splits of a corpus other than that of LIKE are called train, valid and test; if yours are not, change
-    params.yaml.
+    In a project, this creates experiments/NAME with the recipe and the variants of LIKE, and with its own runs and
+    results. Elsewhere it creates the folder NAME: a project with the pipeline, a copy of the installed code, and one
+    experiment. If CORPUS is not the corpus of LIKE, its splits must be called train, valid and test; if yours have
+    other names, change params.yaml.
 
         Reads    dvc.yaml                        the pipeline
                  experiments/LIKE/params.yaml    recipe and variants; ./params.yaml if LIKE is '.'
         Writes   experiments/NAME/dvc.yaml       a copy
-                 experiments/NAME/params.yaml    that of LIKE, changed by the options
+                 experiments/NAME/params.yaml    a copy of LIKE's, changed by the options
                  experiments/NAME/.dvc/config    makes the folder a DVC repository with the project's cache
                  experiments/NAME/.dvcignore
                  experiments/NAME/data/CORPUS    a link to data/CORPUS, if the corpus is your own
@@ -53,26 +59,42 @@ def check(
     root: Annotated[
         Path, typer.Argument(metavar="ROOT", help="The project's folder: dvc.yaml, params.yaml, experiments/.")
     ] = Path(),
+    affected: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Show instead what a change of this file of code puts out of date."),
+    ] = None,
 ) -> None:
     """Check all experiments of a project.
 
-    Each experiments/NAME/dvc.yaml must be equal to the root's, each params.yaml must have known keys with allowed
-    values, and each variant's model must build (without weights or data). `context-nmt repro` checks its experiment,
-    and that the corpus exists or is under download, before it runs.
+    Each experiments/NAME/dvc.yaml must be a copy of the root's, each params.yaml must have known keys with allowed
+    values, and each variant's model must build (without weights or data). `context-nmt repro` checks its own experiment
+    before it runs, and also that the corpus exists or is listed under `download`.
+
+    --affected shows the stages that can run a file, and the modules that contain it and are loaded by name, such as a
+    mechanism. Comments, docstrings and messages for users do not count as changes.
 
         Reads    dvc.yaml, params.yaml    in ROOT and in every experiments/NAME
                  data/params.yaml         corpora that can be generated or downloaded
                  src/, stages/            the code, which src/code/ must match
                  .dvc/config, .dvcignore  in every experiments/NAME
         Writes   standard error           a line per problem; the exit status is then 1
-                 standard output          what was checked, if there is no problem
+                 standard output          what was checked, if there is no problem; or what is affected
         Example  context-nmt check
     """
-    from context_nmt.pipeline.checks import check_experiments
+    from context_nmt.pipeline.checks import affected_code, check_experiments
 
     if not (root / "data/params.yaml").is_file():
-        raise UserError(f"{root} is no project (no data/params.yaml)")
-    typer.echo(f"{check_experiments(root)} experiments checked")
+        raise UserError(f"{root} is not a project: it has no data/params.yaml")
+    if affected is None:
+        typer.echo(f"{check_experiments(root)} experiments checked")
+        return
+    stages, modules = affected_code(root, affected)
+    if stages:
+        typer.echo(f"stages, in all experiments, with the stages after them: {', '.join(stages)}")
+    if modules:
+        typer.echo(f"stages of the plans that name these modules: {', '.join(modules)}")
+    if not stages and not modules:
+        typer.echo("no result depends on this file")
 
 
 def describe(
@@ -90,11 +112,11 @@ def describe(
 ) -> None:
     """Show each variant's size and mechanisms.
 
-    Shows parameters in total and by part, FLOPs per target token (training: forward and backward pass over a sentence
-    pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
+    The tables have the parameters in total and by part, the FLOPs per target token (forward and backward pass over a
+    sentence pair of 25 and 25 units), and the mechanism in each slot of each layer. Nothing is trained.
 
-    --rates shows instead each variant's peak learning rate and its ratio to that of the baseline, which should be 1
-    where systems are trained alike.
+    --rates shows each variant's peak learning rate instead, and its ratio to the baseline's rate, which should be 1 if
+    the systems are trained alike.
 
         Reads    PARAMETERS         recipe and variants
                  runs/binarized/    sizes of the vocabularies, unless --vocabulary is given
@@ -126,33 +148,34 @@ def repro(
         int | None, typer.Option(min=1, help="Stages at a time on this machine. Default: its number of GPUs, or cores.")
     ] = None,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Remake missing files only if a stage that runs needs them.")
+        bool, typer.Option("--allow-missing", help="Rebuild missing files only if a stage that runs needs them.")
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="VARIANT",
-            help="Run this variant, and those it starts from, learns from or is compared with. Repeat it for several.",
+            help="Run this variant and those that it starts from, learns from or is compared with; can be repeated.",
         ),
     ] = None,
 ) -> None:
     """Check an experiment, and run the stages that are not up to date.
 
-    Independent stages run side by side; `dvc repro`, which runs one at a time, gives the same results. No more stages
-    run at once than there are runs (variants times seeds). OMP_NUM_THREADS, unless it is set, is each stage's share of
-    the cores. If a stage fails, only those that depend on it do not run. Ctrl-C stops all; the same command continues.
+    Independent stages run side by side; `dvc repro` runs one stage at a time, with the same results. At most as many
+    stages run at once as there are runs (variants times seeds). OMP_NUM_THREADS, unless it is set, is each stage's
+    share of the cores. If a stage fails, the stages that depend on it are not run, and all others are. Ctrl-C stops
+    all; the same command continues.
 
-    `launch` in params.yaml says what stages need: commands, GPUs, cores, memory, hours. Two trainings never share a
-    GPU. launch.yaml, in the project's folder and not in git, has other values for this machine or cluster. With
-    --on slurm, the code and plan stages run here and all others as jobs, each after those that it depends on; see
-    them with `context-nmt status`, and stop them with `context-nmt cancel`.
+    `launch` in params.yaml has the resources of each kind of stage: command, GPUs, cores, memory, hours. Two trainings
+    never share a GPU. A file launch.yaml in the project's folder, which git ignores, overrides `launch` on this machine
+    or cluster. With --on slurm, the code and plan stages run here and each other stage becomes a job that starts after
+    the jobs it depends on. `context-nmt status` shows the jobs, and `context-nmt cancel` stops them.
 
-    A terminal shows the progress of each stage below the log. Elsewhere, long stages report every 30 seconds, or as
-    often as CONTEXT_NMT_PROGRESS_SECONDS says. At the end, the main scores are printed.
+    A terminal shows the progress of each stage below the log. Elsewhere, long stages report every 30 seconds, or every
+    CONTEXT_NMT_PROGRESS_SECONDS. At the end, the main scores are printed.
 
-    Missing files are remade, so a clone without the DVC cache trains everything; with --allow-missing, only new
-    variants and seeds, and those they start or learn from. With --only, the tables have this variant, and the others
-    as they are: results of other code, settings or text are marked as out of date, without differences.
+    Missing files are rebuilt, so a clone without the DVC cache trains everything. With --allow-missing, it trains only
+    new variants and seeds, and the ones that these start or learn from. With --only, the tables show all other variants
+    as they are: results of other code, settings or text are marked as out of date and have no differences.
 
         Reads    EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
                  EXPERIMENT/data/CORPUS/             the text; downloaded or generated first if under download
@@ -173,12 +196,12 @@ def repro(
 
 
 def status(experiment: ExperimentFolder = Path()) -> None:
-    """Show the jobs that `context-nmt repro --on slurm` has submitted last: the state and the last line of each stage.
+    """Show the state and the last line of each stage that `context-nmt repro --on slurm` submitted last.
 
-    A stage waits for those that it depends on, is queued, running or done, or has failed. It is lost if its job left
-    Slurm's queue without reporting how it ended, and was not run if a stage that it depends on has failed.
+    A stage is waiting for the stages it depends on, queued, running, done or failed. It is lost if its job left Slurm's
+    queue without reporting how it ended, and not run if a stage that it depends on has failed.
 
-        Reads    EXPERIMENT/params.yaml           whether it has changed since then
+        Reads    EXPERIMENT/params.yaml           to see whether it has changed since then
                  EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last, with their logs
         Writes   standard output                  a line for each stage
         Example  context-nmt status multi30k-en-de
@@ -194,17 +217,18 @@ def status(experiment: ExperimentFolder = Path()) -> None:
         return
     rows = [("job", "stage", "state", "last line")]
     for stage, (number, _) in jobs.items():
-        said, _ = slurm.read_log(stage)
-        last = said[-1].text if said else ""
-        rows.append((number, stage, states[stage].word, states[stage].detail or last))
+        lines, _ = slurm.read_log(stage)
+        last_line = lines[-1].text if lines else ""
+        rows.append((number, stage, states[stage].word, states[stage].detail or last_line))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    line_width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in rows:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()[:room])
-    settings = slurm.experiment.parameters
-    if not all(state.ended for state in states.values()) and settings.stat().st_mtime > slurm.note.stat().st_mtime:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()[:line_width])
+    parameters = slurm.experiment.parameters
+    has_changed = parameters.stat().st_mtime > slurm.record.stat().st_mtime
+    if has_changed and not all(state.has_ended for state in states.values()):
         typer.echo(
-            f"{settings} has changed since the jobs were submitted; rerun context-nmt repro when they have ended"
+            f"{parameters} has changed since the jobs were submitted; rerun context-nmt repro when they have ended"
         )
     counts = Counter(state.word for state in states.values())
     typer.echo(", ".join(f"{count} {word}" for word, count in counts.items()))
@@ -216,7 +240,7 @@ def cancel(experiment: ExperimentFolder = Path()) -> None:
     Trainings save their state first; the same `context-nmt repro` continues them.
 
         Reads    EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last
-        Writes   EXPERIMENT/runs/scratch/jobs/    that they were cancelled
+        Writes   EXPERIMENT/runs/scratch/jobs/    a line in the log of each cancelled job
         Example  context-nmt cancel multi30k-en-de
     """
     from context_nmt.pipeline.slurm import Slurm
@@ -229,12 +253,12 @@ def cancel(experiment: ExperimentFolder = Path()) -> None:
 def merge() -> None:
     """Resolve conflicts of `git merge` in dvc.lock and results.
 
-    For two clones that ran stages of one experiment. Each dvc.lock is merged by stages: what one side has run stays,
-    and of what both have run, that of this side. Other files that stages write are kept as on this side. Conflicts in
-    all other files, such as params.yaml, are left to you.
+    Use it when two clones have run stages of one experiment. Each dvc.lock is merged by stages: a stage that one side
+    has run is kept, and if both sides have run it, this side's is kept. Other files that stages write are kept as on
+    this side. Conflicts in all other files, such as params.yaml, are left to you.
 
     Then get the models of the other side, and let DVC run what is not up to date: plans, tests and tables, but no
-    training that a side has done.
+    training that one of the sides has done.
 
         Reads    git's index                        the versions of each file in conflict, here and below
         Writes   dvc.lock                           also that of every experiment, merged

@@ -11,11 +11,11 @@ from context_nmt.files import UserError
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run: runs/models/VARIANT-SEED.")]
 Runs = Annotated[list[str], typer.Argument(metavar="VARIANT-SEED", help="The runs to compare, such as cmlm-1.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")]
-References = Annotated[list[Path], typer.Option(help="A reference; repeat the option for more.")]
+References = Annotated[list[Path], typer.Option(help="A reference; can be repeated.")]
 JsonFile = Annotated[Path, typer.Option(help="The JSON file to write.")]
-Tokenized = Annotated[bool, typer.Option("--tokenized", help="The files are tokenized: take them as they are.")]
-Language = Annotated[str, typer.Option(help="Target language, which the tokenizers depend on.")]
-Tokenizer = Annotated[str | None, typer.Option(help="Another tokenizer of sacrebleu than the language's.")]
+Tokenized = Annotated[bool, typer.Option("--tokenized", help="The files are tokenized already; score their tokens.")]
+Language = Annotated[str, typer.Option(help="Target language; it determines the tokenizers.")]
+Tokenizer = Annotated[str | None, typer.Option(help="A tokenizer of sacrebleu to use instead of the language's.")]
 
 
 def translate(
@@ -28,16 +28,16 @@ def translate(
 ) -> None:
     """Translate plain text with a trained model.
 
-    Text is normalized, tokenized, truecased and split into units as in training, and translations become plain text
-    again. For a document model, empty lines separate documents. To translate elsewhere, copy the run's folder with its
-    search settings in it: the file decoding.json of its variant's plan.
+    Text is normalized, tokenized, truecased and split into units as in training, and translations are turned back into
+    plain text. For a document model, empty lines separate documents. To translate elsewhere, copy the run's folder and
+    put the search settings into it: decoding.json of the variant's plan.
 
         Reads    standard input          UTF-8 text, one sentence per line
                  RUN/model.safetensors   weights
                  RUN/decoding.json       search settings; without this file, metrics/plans/VARIANT/decoding.json
                  RUN/text/               truecasers, BPE codes or sentencepiece models, vocabularies
-        Writes   standard output         translations; an empty line stays empty, and one that is too long
-                                         for the model becomes empty, which is an error at the end
+        Writes   standard output         translations; an empty line stays empty, and a line that is too long for
+                                         the model becomes empty and is reported as an error at the end
         Example  context-nmt translate runs/models/transformer-1 < text.en > text.de
     """
     from context_nmt.decoding.decoding_run import translate_text
@@ -72,20 +72,21 @@ def score(
 ) -> None:
     """Score a translation against references.
 
-    Raw text is scored with `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (less is better), and its Moses
-    tokens with `bleu_tokenized` (as multi-bleu.perl), `bleu_compound_split` (as tensor2tensor's get_ende_bleu) and
+    Raw text is scored with `sacrebleu`, `chrf`, `chrf_plus_plus` (chrF++) and `ter` (lower is better), and its Moses
+    tokens with `bleu_tokenized` (like multi-bleu.perl), `bleu_compound_split` (like tensor2tensor's get_ende_bleu) and
     `bleu_lowercased`. --language chooses sacrebleu's tokenizer: zh, ja-mecab, ko-mecab, char for other languages
-    without spaces, and else 13a. With --tokenized, only the last three are computed, on the files' own tokens.
+    without spaces, and 13a for all others. With --tokenized, only the last three scores are computed, from the tokens
+    of the files.
 
     With both alignments, `apt_pronouns` is the share, from 0 to 1, of the reference's pronouns that the translation
-    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. Any aligner will
-    do; with several references the links are for the first. The list of pronouns is English or German, by --language,
-    or your own; nouns are found by NLTK's English tagger if its data is installed.
+    reproduces at the position aligned with them through the source; `apt_nouns` is the same for nouns. The links can
+    come from any aligner; with several references they are for the first. The list of pronouns is English or German, by
+    --language, or your own. Nouns are found by NLTK's English tagger if its data is installed.
 
         Reads    the files named by the options
         Writes   standard output    the scores
                  --output           {METRIC: {"score": float, "signature": str}}; the signature
-                                    says how the score was computed; apt_* have "counts", too
+                                    describes the computation; apt_* also have "counts"
         Example  context-nmt score --hypothesis output.de --reference test.de --language de --output scores.json
     """
     from context_nmt.measures.files import format_scores, score_files
@@ -128,9 +129,9 @@ def compare(
 ) -> None:
     """Test whether two translations differ.
 
-    The tests are those of the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu, and the
-    sign test of Collins et al. (2005). Their p-values mean different things, see
-    context_nmt/results/significance.py.
+    The tests are the same as in the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu,
+    and the sign test of Collins et al. (2005). Their p-values mean different things, as
+    context_nmt/results/significance.py explains.
 
         Reads    the files named by the options
         Writes   standard output    the difference and the p-values
@@ -143,8 +144,8 @@ def compare(
     settings = file_settings(
         tokenized=tokenized, metric=metric, resamples=resamples, sample_ratio=sample_ratio, seed=seed
     )
-    found = compare_files(system, baseline, reference, settings, output, language=language, tokenizer=tokenizer)
-    typer.echo(format_comparison(found))
+    comparison = compare_files(system, baseline, reference, settings, output, language=language, tokenizer=tokenizer)
+    typer.echo(format_comparison(comparison))
 
 
 def show(
@@ -156,17 +157,17 @@ def show(
     ] = None,
     sentence: Annotated[
         int | None,
-        typer.Option(help="The number of a sentence, from 1; shown with those before it if a system looks at them."),
+        typer.Option(help="The number of a sentence, from 1. Previous sentences are shown if a system looks at them."),
     ] = None,
     word: Annotated[
         str | None,
-        typer.Option(help="The word to select, in any case; it also finds the first sentence whose reference has it."),
+        typer.Option(help="The word to select, in any case. It also finds the first sentence whose reference has it."),
     ] = None,
     sentences: Annotated[
         int,
         typer.Option(
             min=1,
-            help="At most so many: the first of a document, the last up to --sentence; longer items are refused.",
+            help="Maximum number: the first of a document, the last up to --sentence. Longer items are refused.",
         ),
     ] = 50,
     device: Device = "auto",
@@ -174,10 +175,10 @@ def show(
     """Show what systems looked at when they translated.
 
     This translates a document or a sentence and writes a page: for each word and system, the attention of every layer
-    and head, gates, windows, the earlier sentences and words that it used, and the iterations of a masked model. It
-    shows what the mechanisms declare in `shows`. A page of a contrastive item has each system's scores of the
-    candidates. A picture is of one word of the last sentence, by default its first pronoun, and of one system with
-    hierarchical attention. Run it in the experiment's folder.
+    and head, gates, windows, the earlier sentences and words that the system used, and the iterations of a masked
+    model. The page shows what the mechanisms declare in `shows`. For a contrastive item it has each system's scores of
+    the candidates. A picture shows one word of the last sentence, by default its first pronoun, and one system with
+    hierarchical attention. Run the command in the experiment's folder.
 
         Reads    params.yaml                            the systems' labels
                  metrics/plans/VARIANT/decoding.json    search settings
@@ -190,7 +191,7 @@ def show(
     from context_nmt.explorer.passages import PassageQuery, show_runs
     from context_nmt.settings.parameters import Experiment
 
-    query = PassageQuery(test=test, document=document, sentence=sentence, word=word, most=sentences)
+    query = PassageQuery(test=test, document=document, sentence=sentence, word=word, limit=sentences)
     show_runs(Experiment(), runs, query, output=output, device=device)
 
 
@@ -201,9 +202,9 @@ def serve(
 ) -> None:
     """Serve a page that translates typed text and shows what the systems look at.
 
-    The page is that of `context-nmt show`, with a field for a text: one sentence per line, with empty lines between
-    documents. Only this machine can open it, and it contacts no other machine. It translates one text at a time;
-    further readers wait. Run it in the experiment's folder; Ctrl-C ends it.
+    This is the page of `context-nmt show` with a field for a text: one sentence per line, with empty lines between
+    documents. Only this machine can open it, and it contacts no other machine. The server translates one text at a
+    time; other users wait. Run the command in the experiment's folder; Ctrl-C ends it.
 
         Reads    params.yaml                            the systems' labels
                  metrics/plans/VARIANT/decoding.json    search settings
@@ -224,7 +225,7 @@ def export(
     """Write a plain Transformer for CTranslate2, with the same weights in float32.
 
     Input and output of the exported model are units, as in runs/subwords; CTranslate2 can then quantize it or run it on
-    a GPU. A model with a mechanism other than the plain attention, or a masked one, is refused. Needs the package
+    a GPU. Masked models, and models with a mechanism other than plain attention, are refused. This needs the package
     ctranslate2.
 
         Reads    RUN/model.safetensors    weights

@@ -1,4 +1,4 @@
-"""Translate documents with several systems and record what each of them looked at."""
+"""Translate documents with several systems and record what each system looks at."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from context_nmt.decoding.linear_maps import prepared_weights
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.explorer import attention
 from context_nmt.explorer.attention import MASK_TEXT, Vocabularies
-from context_nmt.explorer.page import Candidate, Explored, Run, Sentence, Side, Translated
+from context_nmt.explorer.page import Candidate, ExploredText, Run, Sentence, Side, Translation
 from context_nmt.measures.recording import recording
 from context_nmt.measures.word_accuracy import PRONOUNS
 from context_nmt.models.checkpoints import load_run
@@ -44,23 +44,23 @@ class System:
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """Sentences to explore; `Passage(title=…, sources=…)` is one document without references."""
+    """Sentences to explore; `Passage(title=…, sources=…)` is a single document without references."""
 
     title: str
     sources: Sequence[Ids]
     references: Sequence[Ids] | None = None
-    documents: list[range] | None = None  # the sentences of each document; None = all are one document
+    documents: list[range] | None = None  # the sentences of each document; None = a single document
     lines: Sequence[int] | None = None  # of each sentence, from 1; None = 1, 2, …
     candidates: Sequence[Ids] = ()  # translations of the last sentence to score, the right one first
 
     def last_sentence(self) -> "Passage":
-        """Return the passage without the sentences before the last."""
+        """Return a passage of only the last sentence."""
         references, lines = self.references and self.references[-1:], self.lines and self.lines[-1:]
         return replace(self, sources=self.sources[-1:], references=references, lines=lines, documents=None)
 
 
 def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedCorpus, device: str) -> list[System]:
-    """Load trained runs, named VARIANT-SEED; raise UserError for vocabularies unlike the corpus's."""
+    """Load trained runs, named VARIANT-SEED; raise UserError if their vocabularies differ from the corpus's."""
     torch_device = device_named(device)
     systems = []
     for run in runs:
@@ -79,14 +79,15 @@ def load_systems(experiment: Experiment, runs: Sequence[str], corpus: BinarizedC
 
 def explore(
     systems: Sequence[System], passage: Passage, corpus: BinarizedCorpus, *, progress: bool = False
-) -> Explored:
+) -> ExploredText:
     """Translate a passage with each system, and record attention, gates and iterations of each translation.
 
-    The corpus gives languages and vocabularies; that of a run's text folder (`TextChain.corpus`) does, too. An
-    autoregressive model reads its own translation. Of previous sentences it sees its translations or, with
-    `decoding.reference_context` and for candidates, the references. Raise UserError for sentences that are too long.
+    The corpus gives languages and vocabularies; it may be the one of a run's text folder (`TextChain.corpus`). An
+    autoregressive model reads its own translation. As previous sentences it sees its own translations, or the
+    references if `decoding.reference_context` is set or the passage has candidates. Raise UserError for a sentence that
+    is longer than a system's position table.
     """
-    for system in systems:  # before any translates
+    for system in systems:  # before any system translates
         check_positions(
             system.model.source_embedding.positions, lengths_of(passage.sources), f"{system.name}: sentence"
         )
@@ -106,22 +107,23 @@ def explore(
         right = passage.candidates[0]
         candidates = [Candidate(text=target_words(ids), correct=ids is right) for ids in passage.candidates]
         sentences[-1] = replace(sentences[-1], candidates=candidates)
-    return Explored(
+    return ExploredText(
         title=passage.title,
         languages=languages,
         select=None,
         pronouns={side: PRONOUNS.get(language, "").split() for side, language in languages.items()},
         sentences=sentences,
         runs=[
-            Run(name=system.name, label=system.label, sentences=_translated(system, passage, vocabularies, progress))
+            Run(name=system.name, label=system.label, sentences=_translate(system, passage, vocabularies, progress))
             for system in systems
         ],
     )
 
 
-def _translated(system: System, passage: Passage, vocabularies: Vocabularies, progress: bool) -> list[Translated]:
-    translate = _masked if isinstance(system.model, MaskedLanguageModel) else _autoregressive
-    translated = list(translate(system, passage, vocabularies, system.name if progress else None))
+def _translate(system: System, passage: Passage, vocabularies: Vocabularies, progress: bool) -> list[Translation]:
+    is_masked = isinstance(system.model, MaskedLanguageModel)
+    translate = _translate_masked if is_masked else _translate_autoregressive
+    translations = list(translate(system, passage, vocabularies, system.name if progress else None))
     if passage.candidates:
         assert passage.references is not None
         count, context = len(passage.candidates), zip(passage.sources[:-1], passage.references[:-1], strict=True)
@@ -132,13 +134,13 @@ def _translated(system: System, passage: Passage, vocabularies: Vocabularies, pr
             contexts=[list(context)] * count,
             processes=Processes(workers=1),
         )
-        translated[-1] = replace(translated[-1], scores=scores)
-    return translated
+        translations[-1] = replace(translations[-1], scores=scores)
+    return translations
 
 
-def _autoregressive(
+def _translate_autoregressive(
     system: System, passage: Passage, vocabularies: Vocabularies, progress: str | None
-) -> Iterator[Translated]:
+) -> Iterator[Translation]:
     model, device, sources = system.model, system.model.device, passage.sources
     documents = passage.documents or [range(len(sources))]
     references = passage.references if system.settings.reference_context or passage.candidates else None
@@ -153,11 +155,11 @@ def _autoregressive(
     )
     translations = [np.array(best.tokens, dtype=np.int64) for best, *_ in hypotheses]
     sees_targets = model.in_documents or model.previous_targets > 0
-    seen = references if references is not None and sees_targets else translations
+    seen_targets = references if references is not None and sees_targets else translations
     before, words = sentences_before(documents, len(sources)), vocabularies["target"].words
-    with evaluation_mode(model), recording(model, attention.names_shown(model)) as outputs:
+    with evaluation_mode(model), recording(model, attention.names_to_record(model)) as outputs:
         for number in tracked(range(len(sources)), progress, len(sources), "sentences"):
-            # previous sentences are joined with this one, or are further rows of the batch, or neither
+            # previous sentences are concatenated with this one, or are further rows of the batch, or are not read
             rows, previous = with_previous(
                 np.array([number]),
                 before,
@@ -165,57 +167,63 @@ def _autoregressive(
                 receptive_sentences=model.receptive_sentences,
             )
             first = number - int(before[number])
-            own_sources = sources[max(first, number - model.previous_sources) : number + 1]
-            own_targets = [*seen[max(first, number - model.previous_targets) : number], translations[number]]
-            ids = (
-                pad([joined(own_sources), *(sources[row] for row in rows[1:])], last=END),
-                pad([joined(own_targets), *(seen[row] for row in rows[1:])], first=BEGIN),
+            input_sources = sources[max(first, number - model.previous_sources) : number + 1]
+            input_targets = [*seen_targets[max(first, number - model.previous_targets) : number], translations[number]]
+            arrays = (
+                pad([joined(input_sources), *(sources[row] for row in rows[1:])], last=END),
+                pad([joined(input_targets), *(seen_targets[row] for row in rows[1:])], first=BEGIN),
                 previous,
             )
-            model.predict(*(torch.from_numpy(one).to(device) for one in ids))
-            axes = attention.autoregressive_axes(own_sources, own_targets, vocabularies)
-            sentences_seen: dict[Side, Sequence[Ids]] = {"source": sources[first:number], "target": seen[first:number]}
-            yield Translated(
+            model.predict(*(torch.from_numpy(ids).to(device) for ids in arrays))
+            axes = attention.autoregressive_axes(input_sources, input_targets, vocabularies)
+            previous_sentences: dict[Side, Sequence[Ids]] = {
+                "source": sources[first:number],
+                "target": seen_targets[first:number],
+            }
+            yield Translation(
                 target=words(translations[number]),
-                seen_target=None if seen is translations else words(seen[number]),
-                views=attention.views(model, outputs, axes),
-                gates=attention.gates(model, outputs, axes),
-                earlier=attention.earlier(
-                    model, outputs, axes, sentences_seen, vocabularies, rows=len(rows), first=first
+                seen_target=None if seen_targets is translations else words(seen_targets[number]),
+                views=attention.collect_views(model, outputs, axes),
+                gates=attention.collect_gates(model, outputs, axes),
+                earlier=attention.collect_earlier(
+                    model, outputs, axes, previous_sentences, vocabularies, rows=len(rows), first=first
                 ),
             )
 
 
-def _masked(system: System, passage: Passage, vocabularies: Vocabularies, progress: str | None) -> Iterator[Translated]:
+def _translate_masked(
+    system: System, passage: Passage, vocabularies: Vocabularies, progress: str | None
+) -> Iterator[Translation]:
     model, settings = system.model, system.settings
     assert isinstance(model, MaskedLanguageModel)
     read: list[Tensor] = []
     with (
         evaluation_mode(model),
-        prepared_weights(model, settings.precision),  # as translate_ids
-        recording(model, attention.names_shown(model)) as outputs,
+        prepared_weights(model, settings.precision),  # as in translate_ids
+        recording(model, attention.names_to_record(model)) as outputs,
     ):
         for ids in tracked(passage.sources, progress, len(passage.sources), "sentences"):
             source = torch.from_numpy(pad([ids], last=END)).to(model.output.weight.device)
-            lengths = masked_search.best_lengths(model, source, settings)  # so that the last outputs are of the best
+            # only the best translation's length, so that the last recorded outputs are those of this translation
+            lengths = masked_search.best_lengths(model, source, settings)
             read.clear()
-            hook = model.target_embedding.register_forward_pre_hook(lambda _, given: read.append(given[0][0]))
+            hook = model.target_embedding.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0][0]))
             try:
                 produced, _ = masked_search.mask_predict(model, model.encode(source), lengths, settings.iterations)
             finally:
                 hook.remove()
             axes = attention.masked_axes(ids, read[-1].cpu().numpy(), produced[0].cpu().numpy(), vocabularies)
-            iterations = [_words_and_masks(step.tolist(), vocabularies["target"]) for step in [*read, produced[0]]]
-            yield Translated(
+            iterations = [_words_and_masks(units.tolist(), vocabularies["target"]) for units in [*read, produced[0]]]
+            yield Translation(
                 target=iterations[-1],
                 iterations=iterations,
-                views=attention.views(model, outputs, axes),
-                gates=attention.gates(model, outputs, axes),
+                views=attention.collect_views(model, outputs, axes),
+                gates=attention.collect_gates(model, outputs, axes),
             )
 
 
 def _words_and_masks(ids: list[int], vocabulary: Vocabulary) -> list[str]:
-    """Return the words of a sentence; what is between two masks is a word of its own."""
+    """Return the words of a sentence; units between two masks make words of their own."""
     words = []
     for is_mask, group in groupby((unit for unit in ids if unit != END), key=lambda unit: unit == MASK):
         units = list(group)

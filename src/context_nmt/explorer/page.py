@@ -1,7 +1,7 @@
-"""What the page shows, and how it is written: as JSON within HTML, or as a picture of one word.
+"""The data of the explorer's page, and its two forms: JSON within HTML, and a picture of one word.
 
 Letters for shapes: L layers, H heads, Q words that attend, K words and other tokens that are attended to, W words.
-In JSON, arrays are base64 of their bytes, compressed as raw deflate: shares as uint16, in 65535ths, indices as uint16.
+In JSON, an array is the base64 of its bytes, compressed as raw deflate; shares are uint16, in 65535ths, indices uint16.
 """
 
 import base64
@@ -24,7 +24,7 @@ SCRIPTS = ("numbers.js", "text.js", "selection.js", "pieces.js", "panel.js", "st
 
 Side = Literal["source", "target"]
 Shares = NDArray[np.float64]  # from 0 to 1
-Key = dict[str, str | int]  # a word: sentence (0 its own, -1 the one before …), side, word; another token: text
+Key = dict[str, str | int]  # a word: sentence (0 current, -1 previous …), side, word; another token: text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """Attention of the words of a sentence: mean over a word's units, sum over the units of a word attended to."""
+    """Attention of a sentence's words: mean over the units of a query word, sum over the units of a key word."""
 
     place: Literal["encoder", "decoder", "cross"]
     title: str
@@ -51,7 +51,7 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Shares of something in a word's query, key or value: means over units, and over elements or heads."""
+    """Shares of a context in a word's query, key or value: means over units, and over elements or heads."""
 
     title: str
     side: Side  # of the words
@@ -61,24 +61,26 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
-    """Attention of a sentence's words to k earlier sentences and to their words; means over heads."""
+    """Attention of a sentence's words to k earlier sentences and to the words in them; means over heads."""
 
     title: str
     own: Side  # of the words that attend
     seen: Side  # of the words that are attended to
     first: int  # the oldest earlier sentence: an index into the page's sentences
     sentences: Shares  # [W, k], oldest first; a row sums to 1
-    words: list[Shares]  # k of [W, words of the sentence]; a row sums to 1, or is 0 if no word is known
+    words: list[
+        Shares
+    ]  # k of [W, words of the earlier sentence]; a row sums to 1, or to 0 if the sentence has no words
 
 
 @dataclass(frozen=True, kw_only=True)
-class Translated:
-    """A sentence's translation by one system, and what the system looked at."""
+class Translation:
+    """A sentence's translation by one system, and what the system looked at for it."""
 
     target: list[str]
     seen_target: list[str] | None = None  # what later sentences see, if it is not the translation
-    scores: list[float] | None = None  # of the candidates: log-probabilities in nats; the largest wins
-    # of a masked model: what it read in each iteration, where "␣" is a mask, and the translation
+    scores: list[float] | None = None  # log-probabilities of the candidates in nats; the largest wins
+    # of a masked model: its input in each iteration, with "␣" for a mask, and the translation
     iterations: list[list[str]] | None = None
     views: list[View] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
@@ -87,11 +89,11 @@ class Translated:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One system; its sentences are those of the page."""
+    """One system, with a translation of each sentence of the page."""
 
     name: str  # VARIANT-SEED
     label: str
-    sentences: list[Translated]
+    sentences: list[Translation]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,17 +106,17 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """A sentence as words of the vocabulary, which the models read."""
+    """A sentence in words of the vocabulary, as models read them."""
 
-    line: int  # of its file, or of what a user typed, from 1
+    line: int  # its line, from 1, in its file or in the typed text
     source: list[str]
     reference: list[str] | None
     candidates: list[Candidate] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selected:
-    """The word that is selected when the page opens."""
+class Selection:
+    """The word that the page selects when it opens."""
 
     sentence: int
     run: int
@@ -123,23 +125,23 @@ class Selected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explored:
-    """All of a page."""
+class ExploredText:
+    """All data of a page."""
 
     title: str
     languages: dict[Side, str]
-    select: Selected | None
+    select: Selection | None
     pronouns: dict[Side, list[str]]  # in lower case
     sentences: list[Sentence]
     runs: list[Run]
 
 
-def to_json(explored: Explored) -> str:
+def to_json(explored: ExploredText) -> str:
     """Return the page's data as JSON without "<", which could end the element that contains it."""
-    return json.dumps(explored, default=_encoded, ensure_ascii=False).replace("<", "\\u003c")
+    return json.dumps(explored, default=_encode, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _encoded(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return vars(value)
     if value.dtype.kind == "f":
@@ -149,27 +151,27 @@ def _encoded(value: Any) -> Any:
     return base64.b64encode(content).decode("ascii")
 
 
-def page_text(explored: Explored | None, *, title: str, limits: dict[str, int] | None = None) -> str:
-    """Return the page of an explored text; with `limits`, it has a field for texts to send to a server."""
+def page_text(explored: ExploredText | None, *, title: str, limits: dict[str, int] | None = None) -> str:
+    """Return the page of an explored text; with `limits`, it has a field to type a text for a server."""
     data = Markup("null" if explored is None else to_json(explored))  # noqa: S704 (to_json escapes "<")
     values = {"title": title, "data": data, "scripts": SCRIPTS, "limits": limits}
     return render("page.html.j2", "context_nmt.explorer", **values)
 
 
-def write_explorer(path: Path, explored: Explored) -> None:
-    """Write the page of an explored text, which needs no other file."""
+def write_explorer(path: Path, explored: ExploredText) -> None:
+    """Write the page of an explored text as one file that needs no other."""
     with replacing(path) as temporary:
         temporary.write_text(page_text(explored, title=explored.title), encoding="utf-8", newline="")
 
 
 @dataclass(frozen=True)
-class _Line:
+class _PictureLine:
     """A line of the picture."""
 
     label: str
     side: str  # source, target
     words: list[str]
-    shares: Sequence[float]  # of the word's attention; of the sentence itself, 1 for a word in colour
+    shares: Sequence[float]  # of the attention; in the sentence itself, 1 for a word in colour
     weight: float | None = None  # of a previous sentence
 
     @property
@@ -178,11 +180,11 @@ class _Line:
         return list(accumulate((len(word) + 1 for word in self.words[:-1]), initial=0))
 
 
-def write_picture(path: Path, explored: Explored, word: str | None = None) -> None:
+def write_picture(path: Path, explored: ExploredText, word: str | None = None) -> None:
     """Draw which earlier sentences and words a word of the first run's last sentence attended to.
 
-    The default is the sentence's first pronoun, and the module the first that attends to earlier sentences. Raise
-    UserError if the sentence has no such word, or none before it, and for a run without such a module.
+    The default is the sentence's first pronoun. The picture shows the first module that attends to earlier sentences.
+    Raise UserError if the sentence does not have the word, or if the run attends to no earlier sentence.
     """
     run, count = explored.runs[0], len(explored.sentences)
     sentence, translated = explored.sentences[-1], run.sentences[-1]
@@ -193,9 +195,9 @@ def write_picture(path: Path, explored: Explored, word: str | None = None) -> No
         )
     earlier = translated.earlier[0]
     words = sentence.source if earlier.own == "source" else translated.target
-    wanted = [word.lower()] if word else explored.pronouns[earlier.own]
-    place = next((place for place, one in enumerate(words) if one.lower() in wanted), None)
-    if place is None:
+    searched = [word.lower()] if word else explored.pronouns[earlier.own]
+    position = next((index for index, text in enumerate(words) if text.lower() in searched), None)
+    if position is None:
         raise UserError(
             f"sentence {count} has no {f'word {word!r}' if word else 'pronoun'}: {' '.join(words)};"
             " choose with --word, or another sentence with --sentences"
@@ -204,22 +206,23 @@ def write_picture(path: Path, explored: Explored, word: str | None = None) -> No
     for number, (weights, shares) in enumerate(zip(earlier.sentences.T, earlier.words, strict=True), earlier.first):
         seen = run.sentences[number].seen_target or run.sentences[number].target
         texts = explored.sentences[number].source if earlier.seen == "source" else seen
-        lines.append(_Line(f"{count - 1 - number} back", earlier.seen, texts, shares[place].tolist(), weights[place]))
-    of_sentence: list[tuple[str, Side, list[str]]] = [
+        label = f"{count - 1 - number} back"
+        lines.append(_PictureLine(label, earlier.seen, texts, shares[position].tolist(), weights[position]))
+    current_lines: list[tuple[str, Side, list[str]]] = [
         ("source", "source", sentence.source),
         ("translation", "target", translated.target),
         ("reference", "target", sentence.reference or []),
     ]
-    for label, side, texts in of_sentence:
+    for label, side, texts in current_lines:
         marks = [
-            index == place if texts is words else one.lower() in explored.pronouns[side]
-            for index, one in enumerate(texts)
+            index == position if texts is words else text.lower() in explored.pronouns[side]
+            for index, text in enumerate(texts)
         ]
-        lines.append(_Line(label, side, texts, marks))
+        lines.append(_PictureLine(label, side, texts, marks))
     write_page(
         path,
         "attention.svg.j2",
-        title=f"{run.name}, {explored.title}: where “{words[place]}” looks",
+        title=f"{run.name}, {explored.title}: where “{words[position]}” looks",
         lines=lines,
         languages=explored.languages,
         characters=max(len(" ".join(line.words)) for line in lines),

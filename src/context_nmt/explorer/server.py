@@ -1,4 +1,4 @@
-"""Serve the explorer's page on this machine, for texts that a reader types into it."""
+"""Serve the explorer's page on this machine, for texts that a user types into it."""
 
 import asyncio
 import os
@@ -28,9 +28,9 @@ from context_nmt.progress import say
 from context_nmt.settings.parameters import Experiment
 
 HOST = "127.0.0.1"
-LIMITS = {"sentences": 30, "characters": 500}  # of a text, and of a sentence
-TOO_MUCH = "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
-CLOSED = 499  # nginx's status of a request whose client has left
+LIMITS = {"sentences": 30, "characters": 500}  # per text, and per sentence
+LIMITS_MESSAGE = "at most {sentences} sentences of {characters} characters can be translated at a time".format(**LIMITS)
+CLIENT_CLOSED_REQUEST = 499  # nginx's status for a client that has left
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -40,11 +40,11 @@ HEADERS = {
 
 
 def serve_runs(experiment: Experiment, runs: Sequence[str], *, port: int, device: str) -> None:
-    """Serve the page of these runs, named VARIANT-SEED, until Ctrl-C; port 0 takes a free one.
+    """Serve the page of these runs, named VARIANT-SEED, until Ctrl-C; port 0 takes a free port.
 
-    This ends the process. Raise UserError for unknown runs and for a port that is not free.
+    This ends the process. Raise UserError for an unknown run, and for a port that is not free.
     """
-    with _listener(port) as listener:  # first: loading takes time
+    with _listener(port) as listener:  # first, since loading takes time
         for run in runs:
             run_weights_path(experiment.model(run))
         chain = TextChain(experiment.model(runs[0]) / "text")
@@ -52,17 +52,18 @@ def serve_runs(experiment: Experiment, runs: Sequence[str], *, port: int, device
         settings = uvicorn.Config(
             application(systems, chain),
             log_config=None,
-            log_level="critical",  # _failure says what went wrong
+            log_level="critical",  # _bug_response says what went wrong
             server_header=False,
             timeout_graceful_shutdown=1,  # seconds
         )
         say(f"http://{HOST}:{listener.getsockname()[1]} shows {', '.join(runs)}; Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(settings).run(sockets=[listener])
-    os._exit(0)  # without waiting for the thread of a translation that nobody reads any more
+    os._exit(0)  # do not wait for the thread of a translation that nobody will read
 
 
 def _listener(port: int) -> socket.socket:
+    """Return a socket that listens on a port; raise UserError if the port is not free."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -75,41 +76,41 @@ def _listener(port: int) -> socket.socket:
 
 
 def application(systems: Sequence[System], chain: TextChain) -> Starlette:
-    """Return the page at /, and at /explore the data of a text that it sends; the models serve one text at a time."""
+    """Return the application: the page at /, and at /explore the data of a posted text; one text at a time."""
     page = page_text(None, title="What the systems look at", limits=LIMITS)
-    models = ThreadPoolExecutor(1, "models")  # not of asyncio, which would wait for its own at the end
-    turn = asyncio.Lock()
+    models = ThreadPoolExecutor(1, "models")  # not asyncio's, which waits for its threads at the end
+    models_lock = asyncio.Lock()
 
     async def show_page(_: Request) -> Response:
         return HTMLResponse(page, headers=HEADERS)
 
     async def explore_text(request: Request) -> Response:
-        typed = await _typed(request)
-        async with turn:
-            if await request.is_disconnected():  # the reader left while others' texts were translated
+        typed = await _read_typed_text(request)
+        async with models_lock:
+            if await request.is_disconnected():  # the user left while texts of others were translated
                 raise ClientDisconnect
-            answer = await asyncio.get_running_loop().run_in_executor(models, explored, typed)
+            answer = await asyncio.get_running_loop().run_in_executor(models, explore_typed, typed)
         return Response(answer, media_type="application/json", headers=HEADERS)
 
-    def explored(typed: str) -> str:
+    def explore_typed(typed: str) -> str:
         return to_json(explore(systems, read_text(typed, chain), chain.corpus))
 
     return Starlette(
         routes=[Route("/", show_page), Route("/explore", explore_text, methods=["POST"])],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],  # no other site's pages
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],  # not pages of other sites
         exception_handlers={
-            HTTPException: _error,
-            UserError: _error,
-            ClientDisconnect: lambda *_: Response(status_code=CLOSED),
-            Exception: _failure,
+            HTTPException: _error_response,
+            UserError: _error_response,
+            ClientDisconnect: lambda *_: Response(status_code=CLIENT_CLOSED_REQUEST),
+            Exception: _bug_response,
         },
     )
 
 
-async def _typed(request: Request) -> str:
-    """Return the text that the page sends as {"text": …}."""
-    kind = request.headers.get("content-type", "").partition(";")[0]  # charset=utf-8 may follow
-    if kind.strip().lower() != "application/json":  # what a form of another site cannot send
+async def _read_typed_text(request: Request) -> str:
+    """Return the text of {"text": …}; raise HTTPException for another content type, and UserError for other data."""
+    media_type = request.headers.get("content-type", "").partition(";")[0]  # charset=utf-8 may follow
+    if media_type.strip().lower() != "application/json":  # a form of another site cannot send this type
         raise HTTPException(415, "the text must be sent as application/json")
     try:
         text = (await request.json())["text"]
@@ -120,12 +121,12 @@ async def _typed(request: Request) -> str:
     return text
 
 
-def _error(_: Request, error: Any) -> Response:
+def _error_response(_: Request, error: Any) -> Response:
     status, detail = (400, str(error)) if isinstance(error, UserError) else (error.status_code, error.detail)
     return JSONResponse({"error": detail}, status, headers=HEADERS)
 
 
-def _failure(_: Request, error: Exception) -> Response:
+def _bug_response(_: Request, error: Exception) -> Response:
     traceback.print_exception(error)
     return JSONResponse({"error": "this is a bug; the terminal of the server shows it"}, 500, headers=HEADERS)
 
@@ -133,16 +134,16 @@ def _failure(_: Request, error: Exception) -> Response:
 def read_text(typed: str, chain: TextChain) -> Passage:
     """Turn lines into sentences of units; empty lines separate documents.
 
-    Raise UserError for a text without words, one that is too long, and halves of characters, which JSON can have.
+    Raise UserError for a text without words, a text that is too long, and halves of characters, which JSON can contain.
     """
     encoded = typed.encode("utf-8", "surrogatepass").split(b"\n")
     lines = [line.strip() for line in decoded_lines(encoded, "the text")]
     numbers = [number for number, line in enumerate(lines) if line]
     if len(numbers) > LIMITS["sentences"]:
-        raise UserError(f"the text has {len(numbers)} sentences; {TOO_MUCH}")
+        raise UserError(f"the text has {len(numbers)} sentences; {LIMITS_MESSAGE}")
     for number in numbers:
         if len(lines[number]) > LIMITS["characters"]:
-            raise UserError(f"line {number + 1} has {len(lines[number])} characters; {TOO_MUCH}")
+            raise UserError(f"line {number + 1} has {len(lines[number])} characters; {LIMITS_MESSAGE}")
     units = chain.source_subwords(without_invisible(lines))
     sentences = [np.array(chain.corpus.source_vocabulary.ids(line), dtype=np.int64) for line in units]
     kept = [number for number, sentence in enumerate(sentences) if len(sentence)]

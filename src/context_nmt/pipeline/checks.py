@@ -1,4 +1,4 @@
-"""Check experiments before they run: copies of dvc.yaml, settings, models and the availability of their text."""
+"""Check experiments before they run: copies of dvc.yaml, settings, models, and whether their text is available."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,17 +6,24 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.events import AliasEvent
 
-from context_nmt.code_closure import OUTDATED_MESSAGE, outdated_code_files
+from context_nmt.code_closure import (
+    LOADED_BY_NAME_FILE,
+    OUTDATED_MESSAGE,
+    closure,
+    outdated_code_files,
+    stage_closure,
+    stages,
+)
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
 from context_nmt.corpus.documents import documents_file
-from context_nmt.files import UserError, read_yaml
+from context_nmt.files import UserError, read_json, read_yaml
 from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
-from context_nmt.pipeline.new_experiment import own_repository
+from context_nmt.pipeline.new_experiment import repository_files
 from context_nmt.progress import tracked
 from context_nmt.settings import some_names
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
-GENERATED = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
+GENERATED_FILES = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
 
 
 def experiments(root: Path) -> list[Path]:
@@ -25,7 +32,7 @@ def experiments(root: Path) -> list[Path]:
 
 
 def check_experiments(root: Path) -> int:
-    """Check all experiments of a project and return their number; raise UserError with a line per problem."""
+    """Check all experiments of a project and return their number; raise UserError with one line per problem."""
     from context_nmt.pipeline.planning import check_variant  # loads torch
 
     folders, catalogue = experiments(root), root / "data/params.yaml"
@@ -44,10 +51,25 @@ def check_experiments(root: Path) -> int:
     return len(folders)
 
 
-def check_before_run(root: Path, folder: Path, *, with_corpus: bool = True) -> None:
-    """Check one experiment but for its models, which the plan stage checks; raise UserError with a line per problem.
+def affected_code(root: Path, file: Path) -> tuple[list[str], list[str]]:
+    """Return the stages that can run a file of the project, and the modules loaded by name that contain it.
 
-    Its corpus must be there or under download.
+    Raise UserError if the project does not have the file.
+    """
+    if not file.is_file() or not file.resolve().is_relative_to(root.resolve()):
+        raise UserError(f"--affected is {file}; it must be a file of the project")
+    name, source = str(file.resolve().relative_to(root.resolve())), root / "src"
+    stage_names = [stage for stage in stages(root) if stage != "code" and name in stage_closure(root, stage)]
+    paths = {
+        module: source / f"{module.replace('.', '/')}.py" for module in read_json(source / "code" / LOADED_BY_NAME_FILE)
+    }
+    return stage_names, [module for module, path in paths.items() if name in closure(root, path)]
+
+
+def check_before_run(root: Path, folder: Path, *, with_corpus: bool = True) -> None:
+    """Check one experiment except its models, which the plan stage checks; raise UserError with one line per problem.
+
+    Its corpus must exist or be listed under `download`.
     """
     folder = root if folder.resolve() == root.resolve() else folder
     _refuse([*_folder_problems(root, folder)])
@@ -57,7 +79,7 @@ def check_before_run(root: Path, folder: Path, *, with_corpus: bool = True) -> N
 
 
 def _errors(check: Callable[..., object], *arguments: object) -> list[str]:
-    """Return the UserError that a function raises, if it does."""
+    """Return the message of the UserError that a call raises, in a list, which is empty if it raises none."""
     try:
         check(*arguments)
     except UserError as error:
@@ -74,14 +96,14 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
     path = folder / "params.yaml"
     if folder != root:
         yield from _copy_problems(root / "dvc.yaml", folder / "dvc.yaml")
-        for name, content in own_repository(root).items():  # the files may have other lines, too
-            given = (folder / name).read_text(encoding="utf-8") if (folder / name).is_file() else ""
-            lines = {line.partition("=")[0].strip(): line.strip() for line in given.splitlines()}
+        for name, content in repository_files(root).items():  # the files may also have other lines
+            text = (folder / name).read_text(encoding="utf-8") if (folder / name).is_file() else ""
+            lines = {line.partition("=")[0].strip(): line.strip() for line in text.splitlines()}
             for line in map(str.strip, content.splitlines()):
                 key = line.partition("=")[0].strip()
                 if lines.get(key) != line:
-                    found = f"has {lines[key]!r}" if key in lines else "lacks a line"
-                    yield f"{folder / name}: {found}; it must be {line!r}, as in a new experiment"
+                    problem = f"has {lines[key]!r}" if key in lines else "lacks a line"
+                    yield f"{folder / name}: {problem}; it must be {line!r}, as in a new experiment"
     if errors := _errors(read_parameters, path):
         yield from errors
         return
@@ -93,7 +115,7 @@ def _folder_problems(root: Path, folder: Path) -> Iterator[str]:
 def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
     command = f"cp {original} {copy.parent}/"
     if copy.is_symlink():
-        yield f"{copy}: a link, which DVC cannot read in older revisions; make it a copy: {command}"
+        yield f"{copy}: a link, which DVC cannot read in older revisions; replace it by a copy: {command}"
     elif not copy.is_file():
         yield f"{copy}: no such file; copy it: {command}"
     elif copy.read_bytes() != original.read_bytes():
@@ -101,10 +123,9 @@ def _copy_problems(original: Path, copy: Path) -> Iterator[str]:
 
 
 def _file_problems(pipeline: Path, parameters: Path) -> Iterator[str]:
-    """Yield a problem for each YAML alias of a params.yaml, and for each key that it lacks.
+    """Yield a problem for each YAML alias in a params.yaml, and for each missing key that dvc.yaml reads.
 
     `dvc exp run -S` writes into the shared value of an alias: another variant changes with it, or the change is lost.
-    DVC requires all keys that dvc.yaml names.
     """
     for event in YAML(typ="safe").parse(parameters.read_text(encoding="utf-8")):
         if isinstance(event, AliasEvent):
@@ -124,13 +145,13 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
     train = settings.train
     if settings.root != root:
         yield f"root is {settings.root!r}; here it must be {root!r}"
-    for name in settings.variants:  # a circle of baselines has no plain system at its end
+    for name in settings.variants:  # in a circle of baselines, no system is the last baseline
         chain = [name]
         while (baseline := settings.variants[chain[-1]].baseline) and baseline not in chain:
             chain.append(baseline)
         if baseline == name == min(chain):
-            circle = ", ".join(f"{variant} with {settings.variants[variant].baseline}" for variant in chain)
-            yield f"variants.{name}.baseline: a circle compares {circle}; one of them must have no baseline"
+            circle = " -> ".join([*chain, name])
+            yield f"variants.{name}.baseline: the baselines form a circle, {circle}; remove one of them"
     for teacher in () if train.distilled or settings.rescored else train.teachers:
         yield (
             f"train.teachers: no variant learns from {teacher}; list its students under train.distilled, or write"
@@ -146,9 +167,9 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
 
 
 def _corpus_problems(root: Path, data: Path, settings: ExperimentSettings) -> Iterator[str]:
-    """Yield a problem, with its key, for each missing text or set.
+    """Yield a problem, with its key, for each missing text or contrastive set.
 
-    DVC, or a stage, would report it only after it has removed earlier outputs.
+    DVC or a stage would report it only after removing earlier outputs.
     """
     catalogue, corpus, train = root / "data/params.yaml", settings.corpus, settings.train
     for name in settings.download:
@@ -166,42 +187,42 @@ def _corpus_problems(root: Path, data: Path, settings: ExperimentSettings) -> It
     entry = read_entry(catalogue, corpus.name) if is_downloaded else None
     folder = data / corpus.name
     if isinstance(entry, CorpusEntry):
-        files = entry.texts  # those that it will have; None if only its download can tell
+        files = entry.texts  # the files that it will have; None if only the download shows them
     elif folder.is_dir():
         files = {path.name for path in folder.iterdir()}
     else:
-        files = GENERATED if entry else set()
+        files = GENERATED_FILES if entry else set()
     ending = f".{corpus.direction}.jsonl"
-    own_sets = {name.removesuffix(ending) for name in files or () if name.endswith(ending)}
-    known_sets = entry.contrastive_sets if isinstance(entry, CorpusEntry) else CONTRASTIVE_SETS if entry else own_sets
-    extra = sorted({*corpus.contrastive} - {*known_sets})
+    user_sets = {name.removesuffix(ending) for name in files or () if name.endswith(ending)}
+    corpus_sets = entry.contrastive_sets if isinstance(entry, CorpusEntry) else CONTRASTIVE_SETS if entry else user_sets
+    extra = sorted({*corpus.contrastive} - {*corpus_sets})
     if extra and entry:
         yield (
-            f"corpus.contrastive: {extra}: {corpus.name} has {', '.join(known_sets) or 'no such sets'}, and files of"
+            f"corpus.contrastive: {extra}: {corpus.name} has {', '.join(corpus_sets) or 'no such sets'}, and files of"
             " your own in its folder would be removed; copy the folder to another name in data/ and give this as"
             " corpus.name"
         )
     if files is None:
         return
-    sides = [
+    splits_by_side = [
         {name.rpartition(".")[0] for name in files if name.endswith(f".{language}")}
         for language in (corpus.source, corpus.target)
     ]
-    known = sorted(sides[0] & sides[1])
+    splits = sorted(set.intersection(*splits_by_side))
     for key, names in (("train", [corpus.train]), ("validation", [corpus.validation]), ("tests", corpus.tests)):
-        if missing := ", ".join(name for name in names if name not in known):
-            available = f"data/{corpus.name} has {', '.join(known) or 'none'} in {corpus.source} and {corpus.target}"
+        if missing := ", ".join(name for name in names if name not in splits):
+            available = f"data/{corpus.name} has {', '.join(splits) or 'none'} in {corpus.source} and {corpus.target}"
             yield f"corpus.{key}: no text {missing}; {available}"
     variants = ", ".join([*train.document, *train.continued])
     for split in (corpus.train, corpus.validation) if variants else ():
         path = documents_file(Path("data") / corpus.name, split)
         if path.name not in files:
             yield (
-                f"train.document, train.continued: {variants} need documents, but there is no {path}, which holds the"
-                " line number of each document's first sentence, from 0"
+                f"train.document, train.continued: {variants} need documents, but there is no {path}, with the line"
+                " number of each document's first sentence, from 0"
             )
     if extra and not entry:
         yield (
             f"corpus.contrastive: {extra}: no file {folder}/SET.{corpus.direction}.jsonl; the sets there are"
-            f" {sorted(own_sets)}"
+            f" {sorted(user_sets)}"
         )

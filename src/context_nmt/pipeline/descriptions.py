@@ -16,40 +16,40 @@ from context_nmt.settings.layout import Layout
 from context_nmt.settings.parameters import read_parameters
 
 
-def describe_plans(experiment: Layout) -> None:
-    """Write metrics/models.json from the variants' models and the vocabularies; raise UserError if one is wrong."""
-    models = read_json(experiment.stage_plan("models"))
+def describe_plans(layout: Layout) -> None:
+    """Write metrics/models.json from the models of all variants and the vocabularies."""
+    models = read_json(layout.stage_plan("models"))
     plans = {variant: ModelPlan.from_dict(values["model"]) for variant, values in models.items()}
-    write_json(experiment.models, _describe(plans, experiment, None))
+    write_json(layout.models, _describe(plans, layout, None))
 
 
 def print_descriptions(parameters: Path, units: int | None, *, as_json: bool) -> None:
-    """Print the variants of a params.yaml as JSON or tables, for vocabularies of `units` or those of the corpus.
+    """Print the variants of a params.yaml as JSON or tables, for `units` per side or the corpus's vocabularies.
 
-    Raise UserError for a wrong params.yaml or number, or if there are no vocabularies yet.
+    Raise UserError if params.yaml is not valid, or if `units` is None and the corpus is not binarized yet.
     """
-    settings, experiment = read_parameters(parameters), Layout(parameters.parent)
+    settings, layout = read_parameters(parameters), Layout(parameters.parent)
     plans = {variant: plan(settings, variant).training.model for variant in settings.variants}
-    described = _describe(plans, experiment, units)
+    described = _describe(plans, layout, units)
     if as_json:
         print(json.dumps(described, indent=2))
     else:
         _print_tables(described)
 
 
-def vocabulary_sizes(experiment: Layout, units: int | None) -> tuple[int, int]:
-    """Return `units` for both sides, or the sizes of the corpus; raise UserError if it is not binarized yet."""
+def vocabulary_sizes(layout: Layout, units: int | None) -> tuple[int, int]:
+    """Return `units` for both sides, or the corpus's sizes; raise UserError if the corpus is not binarized yet."""
     if units is not None:
         return units, units
-    if not experiment.binarized.is_dir():
-        raise UserError(f"{experiment.binarized}: no such folder; give --vocabulary N, or run `dvc repro bpe` first")
-    corpus = BinarizedCorpus(experiment.binarized)
+    if not layout.binarized.is_dir():
+        raise UserError(f"{layout.binarized}: no such folder; give --vocabulary N, or run `dvc repro bpe` first")
+    corpus = BinarizedCorpus(layout.binarized)
     return len(corpus.source_vocabulary), len(corpus.target_vocabulary)
 
 
-def _describe(plans: dict[str, ModelPlan], experiment: Layout, units: int | None) -> dict[str, dict[str, Any]]:
-    """Return a description of every variant, see `counting.describe`."""
-    source, target = vocabulary_sizes(experiment, units)
+def _describe(plans: dict[str, ModelPlan], layout: Layout, units: int | None) -> dict[str, dict[str, Any]]:
+    """Return `counting.describe` of every variant."""
+    source, target = vocabulary_sizes(layout, units)
     return {
         variant: describe(model_plan, source_vocabulary=source, target_vocabulary=target)
         for variant, model_plan in plans.items()

@@ -1,13 +1,13 @@
-"""All uses of DVC's internals: its verdicts on stages, merged locks, and its command line with quicker locks.
+"""All uses of DVC's internals: its verdicts on stages, merges of dvc.lock, and its command line with a faster dvc.lock.
 
-The command line is `python -m context_nmt.pipeline.dvc ARGUMENTS`. After each stage DVC reads and writes dvc.lock
-with the part of ruamel.yaml that keeps comments. For 60 runs, 335 kB, this takes two seconds, longer than most
-stages; ruamel.yaml's parser and emitter in C take 0.4. The bytes are the same, except that commands of more than 80
-characters may be broken at other spaces.
+The command line is `python -m context_nmt.pipeline.dvc ARGUMENTS`. After each stage, DVC reads and writes dvc.lock with
+ruamel.yaml's round-trip loader, which keeps comments. For 60 runs (335 kB) this takes two seconds, longer than most
+stages; ruamel.yaml's parser and emitter in C take 0.4 seconds. The bytes are the same, except that commands of more
+than 80 characters may be wrapped at other spaces.
 
-When two clones have run stages of one experiment, both have changed its dvc.lock. Git merges it by lines, which can
-lose stages or join halves of two. Here it is merged by stages, and DVC, which compares hashes, runs what does not fit
-together. The lock is needed: DVC's run cache restores no stage with outputs in git, as trainings have.
+If two clones have run stages of one experiment, both have changed its dvc.lock. Git merges it by lines, which can lose
+stages or mix two of them. This module merges it by stages, and DVC, which compares hashes, then runs the stages whose
+inputs do not match. The merge is necessary: DVC's run cache restores no stage with outputs in git, such as trainings.
 """
 
 import logging
@@ -35,7 +35,7 @@ from dvc.utils.serialize import dump_yaml, loads_yaml, modify_yaml
 from ruamel.yaml import YAML
 
 from context_nmt.files import UserError, replacing
-from context_nmt.pipeline.processes import AS_CHILD
+from context_nmt.pipeline.processes import CHILD_VARIABLE
 
 WRITTEN = re.compile(r"(experiments/[^/]+/)?(metrics|reports)/|src/code/")
 BASE, OURS, THEIRS = "123"  # git's names of the versions of a file in conflict
@@ -45,7 +45,7 @@ Entries = Mapping[str, Any]  # the stages of a dvc.lock
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a dvc.yaml; paths are absolute."""
+    """A stage of a dvc.yaml; paths are absolute."""
 
     name: str
     changed: bool  # apart from files that are only missing
@@ -56,13 +56,16 @@ class Stage:
 
 
 def read_stages(folder: Path) -> dict[str, Stage]:
-    """Return the stages of `folder/dvc.yaml`, as DVC sees them, in an order in which they can run."""
-    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # no bars of DVC's own, which the display would garble
+    """Return the stages of `folder/dvc.yaml`, as DVC sees them, in an order in which they can run.
+
+    Raise UserError if DVC cannot read them, or an input is a broken link.
+    """
+    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # DVC's own bars would garble the display
     try:
         with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
-            own_stages = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
+            indexed = {stage for stage in repo.index.stages if stage.path == str(folder.resolve() / "dvc.yaml")}
             stages = {}
-            for stage in own_stages:
+            for stage in indexed:
                 upstream = list(repo.index.graph.successors(stage))
                 stages[stage.name] = Stage(
                     name=stage.name,
@@ -70,21 +73,21 @@ def read_stages(folder: Path) -> dict[str, Stage]:
                     is_new=not all(out.hash_info for out in stage.outs),
                     dependencies=tuple(dep.fs_path for dep in stage.deps if not isinstance(dep, ParamsDependency)),
                     outputs=tuple(out.fs_path for out in stage.outs),
-                    upstream=frozenset(dependency.name for dependency in upstream if dependency in own_stages),
+                    upstream=frozenset(dependency.name for dependency in upstream if dependency in indexed),
                 )
     except DvcException as error:
         raise UserError(f"{folder}: DVC: {error}") from None
-    except FileNotFoundError as error:  # a link that leads nowhere
+    except FileNotFoundError as error:  # a broken link
         raise UserError(f"{error.filename}: no such file or folder; is its disk mounted?") from None
     order = TopologicalSorter({name: stages[name].upstream for name in sorted(stages)}).static_order()
     return {name: stages[name] for name in order}
 
 
 def resolve(folder: Path) -> list[str]:
-    """Resolve the conflicts in a folder as far as stages wrote the files; return what the user should know, as lines.
+    """Resolve the conflicts in files that stages write, and return lines for the user about all conflicts.
 
-    A dvc.lock is merged by stages; other files are kept as they are on this side, and stages write them again. Raise
-    UserError if nothing is in conflict.
+    A dvc.lock is merged by stages; other files are kept as they are on this side, and stages will write them again.
+    Raise UserError if there is no conflict.
     """
     conflicts = defaultdict[str, dict[str, str]](dict)  # file -> version -> its blob
     for line in filter(None, _git(folder, "ls-files", "--unmerged", "-z").split("\0")):
@@ -93,11 +96,11 @@ def resolve(folder: Path) -> list[str]:
         conflicts[name][version] = blob
     if not conflicts:
         raise UserError(f"{folder.resolve()}: no conflicts here; call this after a git merge that stopped at conflicts")
-    lines, kept, left = list[str](), list[str](), list[str]()
+    merged_locks, kept, unresolved = list[str](), list[str](), list[str]()
     for name, blobs in conflicts.items():
         is_lock = Path(name).name == "dvc.lock"
         if not is_lock and not WRITTEN.match(name):
-            left.append(f"{name}: left to you")
+            unresolved.append(f"{name}: left to you")
         elif OURS not in blobs:
             _git(folder, "rm", "--quiet", "--", name)
         else:
@@ -106,44 +109,48 @@ def resolve(folder: Path) -> list[str]:
                 locks = {version: loads_yaml(_git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
                 sides = [(locks.get(version) or {}).get("stages", {}) for version in (BASE, OURS, THEIRS)]
                 with replacing(folder / name) as temporary:
-                    dump_yaml(temporary, (locks[OURS] or {}) | {"stages": merged(*sides)})
-                lines.append(f"{name}: {_what_happened(*sides)}")
+                    dump_yaml(temporary, (locks[OURS] or {}) | {"stages": merge_stages(*sides)})
+                merged_locks.append(f"{name}: {_summary(*sides)}")
             else:
                 kept.append(name)
             _git(folder, "add", "--", name)
     if kept:
         others = f" and {len(kept) - 1} others" if len(kept) > 1 else ""
-        lines.append(f"{kept[0]}{others}: kept as on this side; stages write them again")
-    return [*lines, *left]
+        merged_locks.append(f"{kept[0]}{others}: kept as on this side; stages write them again")
+    return [*merged_locks, *unresolved]
 
 
-def merged(base: Entries, ours: Entries, theirs: Entries) -> dict[str, Any]:
-    """Merge the stages of two locks: one that a single side has changed is that side's, one that both have, ours."""
+def merge_stages(base: Entries, ours: Entries, theirs: Entries) -> dict[str, Any]:
+    """Merge the stages of two locks: take a stage from the side that changed it, and from ours if both did."""
     names = dict.fromkeys([*ours, *theirs])
     chosen = {name: (theirs if ours.get(name) == base.get(name) else ours).get(name) for name in names}
     return {name: entry for name, entry in chosen.items() if entry is not None}
 
 
-def _what_happened(base: Entries, ours: Entries, theirs: Entries) -> str:
-    mine, other = ({stage for stage in side if side[stage] != base.get(stage)} for side in (ours, theirs))
-    both = sorted(stage for stage in mine & other if ours[stage] != theirs[stage])
+def _summary(base: Entries, ours: Entries, theirs: Entries) -> str:
+    """Count the stages that a merge takes from the other side, and name those that both sides have changed."""
+    our_changes, their_changes = (
+        {name for name in entries if entries[name] != base.get(name)} for entries in (ours, theirs)
+    )
+    both = sorted(name for name in our_changes & their_changes if ours[name] != theirs[name])
     names = f" ({', '.join(both)})" if both else ""
-    return f"{len(other - mine)} stages as on the other side; {len(both)} that both have changed as on this one{names}"
+    count = len(their_changes - our_changes)
+    return f"{count} stages as on the other side; {len(both)} that both have changed as on this one{names}"
 
 
 def _git(folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
+        call = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
     except FileNotFoundError:
         raise UserError("no program git: conflicts of git merge are read from its index") from None
-    if done.returncode:
-        raise UserError(f"git {arguments[0]}: {' '.join(done.stderr.split())}")
-    return done.stdout
+    if call.returncode:
+        raise UserError(f"git {arguments[0]}: {' '.join(call.stderr.split())}")
+    return call.stdout
 
 
 @contextmanager
 def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
-    """Yield the values of a DVC file, then write them with the changes made in the block."""
+    """Yield the values of a DVC file, then write them with the changes that the block made."""
     if not str(path).endswith(".lock"):
         with modify_yaml(path, fs=fs) as values:
             yield values
@@ -166,14 +173,14 @@ def modify_quickly(path: Any, fs: Any = None) -> Iterator[dict[str, Any]]:
 def run(arguments: list[str]) -> int:
     """Run a DVC command and return its exit status.
 
-    As a child of `context-nmt repro`, it reacts to Ctrl-C even where a background job ignores it, and a SIGTERM that
-    its stage gets, too, ends it when the stage has ended.
+    As a child of `context-nmt repro`, it reacts to Ctrl-C even in a background job, which ignores it otherwise. SIGTERM
+    also reaches its stage, and ends DVC only when the stage has ended.
     """
     dvcfile.modify_yaml = modify_quickly
-    if os.environ.pop(AS_CHILD, None):
+    if os.environ.pop(CHILD_VARIABLE, None):
         if "SLURM_JOB_ID" in os.environ:
-            # DVC takes a lock of a process on another node for one of this machine, and would wait for a number that
-            # some other process has. The order of the jobs keeps them apart, see also `slurm.py`.
+            # DVC mistakes the lock of a process on another node for a local one, and would wait if some local process
+            # has the same id. The dependencies of the jobs keep stages apart; see also `slurm.py`.
             rwlock.psutil = SimpleNamespace(pid_exists=lambda _: False)
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Start a stage for `python stages NAME …`; not part of any stage's code, since results do not depend on it."""
+"""Start a stage for `python stages NAME …`; no result depends on this module, so no stage's closure has it."""
 
 import ast
 import difflib
@@ -17,8 +17,8 @@ from context_nmt.settings.run_layout import split_run_name
 
 HELP = """Usage: python stages NAME [ARGUMENTS]
 
-One stage of the pipeline, in the folder of an experiment (params.yaml, dvc.yaml). `dvc repro` runs them all.
-`python stages NAME --help` says what a stage reads and writes.
+Run one stage of the pipeline in the folder of an experiment (params.yaml, dvc.yaml). `dvc repro` runs all stages.
+`python stages NAME --help` lists what a stage reads and writes.
 """
 
 
@@ -29,34 +29,34 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
     """
     with one_line_errors():
         name, *options = arguments or ["--help"]
-        known = stages(root)
+        stage_names = stages(root)
         if name in ("--help", "-h"):
             print(HELP)
-            for stage in known:
+            for stage in stage_names:
                 docstring = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8")))
                 print(f"  {stage:<14}{(docstring or '').splitlines()[0]}")
             return
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1)
+        if name not in stage_names:
+            nearest = difflib.get_close_matches(name, stage_names, 1)
             hint = f"did you mean {nearest[0]}? " if nearest else ""
-            raise UserError(f"no stage {name!r}; {hint}there are {', '.join(known)}")
+            raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stage_names)}")
         if "DVC_STAGE" in os.environ and name != "code":
-            words = [word for word in options if not word.startswith("-")]
-            names = {*words, *(split_run_name(word)[0] for word in words)} - {""}  # of variants, or of runs
+            values = [value for value in options if not value.startswith("-")]
+            names = {*values, *(split_run_name(value)[0] for value in values)} - {""}  # of variants or runs
             plans = [Layout().plan(name, "training") for name in sorted(names)]
-            recorded = [read_json(path)["code"] for path in plans if path.is_file()]
-            check_code(root, name, {module: digest for code in recorded for module, digest in code.items()})
-        words = ["python"]
+            digests = [read_json(path)["code"] for path in plans if path.is_file()]
+            check_code(root, name, {module: digest for code in digests for module, digest in code.items()})
+        command = ["python"]
         if not {"--help", "-h"} & set(options):
             launch = read_launch(Path("params.yaml"), root)
-            words = shlex.split(launch.for_stage(name).command)
+            command = shlex.split(launch.for_stage(name).command)
             options += ["--tensorboard"] if name == "train" and launch.tensorboard else []
-        words = [sys.executable if word == "python" else word for word in words]
+        command = [sys.executable if word == "python" else word for word in command]
         # A copy of the project (a clone, `dvc exp run --temp`) runs its own code.
         search_path = [str(root / "src"), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ["PYTHONPATH"] = os.pathsep.join(search_path)
         sys.stdout.flush()
         try:
-            os.execvp(words[0], [*words, "-m", "stages._run", name, *options])  # noqa: S606 (the user's own command)
+            os.execvp(command[0], [*command, "-m", "stages._run", name, *options])  # noqa: S606 (the user's own command)
         except FileNotFoundError:
-            raise UserError(f"params.yaml: launch: {words[0]}: no such command") from None
+            raise UserError(f"params.yaml: launch: {command[0]}: no such command") from None

@@ -1,4 +1,4 @@
-"""Start an experiment: a folder with the default experiment's dvc.yaml and a params.yaml derived from another one."""
+"""Start an experiment: a folder with a copy of dvc.yaml and a params.yaml that is derived from another experiment's."""
 
 import re
 import shutil
@@ -14,10 +14,10 @@ from ruamel.yaml.comments import CommentedSeq
 from context_nmt.files import UserError, read_yaml, replacing_folder
 from context_nmt.settings.parameters import read_parameters
 
-DEFAULT = "."  # the name of the experiment in the root
-# Files that make a folder a DVC repository of its own, with a shared cache: in a single repository DVC would read all
-# experiments, and each command would take many seconds.
-OWN_REPOSITORY = {
+DEFAULT_EXPERIMENT = "."  # in the project's root
+# Files that make a folder its own DVC repository with a shared cache. In a single repository, each DVC command would
+# read all experiments and take many seconds.
+REPOSITORY_FILES = {
     ".dvc/config": """\
 [core]
     analytics = false
@@ -29,16 +29,18 @@ OWN_REPOSITORY = {
 """,
     ".dvcignore": "__pycache__/\n.*.partial\n.*.earlier\n",
 }
-REAL_TEXT = "multi30k-en-de"  # its recipe suits human-written text; the default one suits the miniature's few words
-PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
-CORE, NO_GIT = "[core]\n", "    no_scm = true\n"  # of .dvc/config; DVC refuses a folder without git otherwise
+REAL_TEXT_EXPERIMENT = (
+    "multi30k-en-de"  # its recipe suits written text; the default one suits the miniature's few words
+)
+PACKAGED_PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
+CORE, NO_GIT = "[core]\n", "    no_scm = true\n"  # lines of .dvc/config; DVC refuses a folder without git otherwise
 
 
 @dataclass(frozen=True)
 class StartingPoint:
     """The starting point of a new experiment; values that are None come from the experiment `like`.
 
-    Without `like`, this is the default experiment for generated corpora and `REAL_TEXT` for any other.
+    The default of `like` is the default experiment for a generated corpus, and `REAL_TEXT_EXPERIMENT` for any other.
     """
 
     like: str | None = None
@@ -48,39 +50,39 @@ class StartingPoint:
 
 
 def create_experiment(root: Path, name: str, recipe: StartingPoint) -> Path:
-    """Make `experiments/NAME` in a project and return it.
+    """Create `experiments/NAME` in a project and return it.
 
-    Raise UserError for a name that is taken or unsuitable, for an unknown `like`, and for settings that are refused.
+    Raise UserError for a name that exists or has other characters, an unknown `like`, and settings that are refused.
     """
     folder = root / "experiments" / name
-    with _new_folder(root, name, folder, recipe, "../..") as (temporary, own_corpora):
-        for corpus in own_corpora:  # a user's own text, which several experiments can use
+    with _new_folder(root, name, folder, recipe, "../..") as (temporary, user_corpora):
+        for corpus in user_corpora:  # links, because several experiments can use the same text
             (temporary / "data").mkdir(exist_ok=True)
             (temporary / "data" / corpus).symlink_to(Path("../../../data") / corpus)
         (temporary / "dvc.yaml").write_bytes((root / "dvc.yaml").read_bytes())
         (temporary / ".dvc").mkdir()
-        for file, content in own_repository(root).items():
+        for file, content in repository_files(root).items():
             (temporary / file).write_text(content, encoding="utf-8")
     return folder
 
 
-def own_repository(root: Path) -> dict[str, str]:
-    """Return the content of the files in OWN_REPOSITORY for a project, which may be without git."""
+def repository_files(root: Path) -> dict[str, str]:
+    """Return REPOSITORY_FILES for a project, which may be without git."""
     config = root / ".dvc/config"
     if config.is_file() and NO_GIT in config.read_text(encoding="utf-8"):
-        return {name: content.replace(CORE, CORE + NO_GIT) for name, content in OWN_REPOSITORY.items()}
-    return OWN_REPOSITORY
+        return {name: content.replace(CORE, CORE + NO_GIT) for name, content in REPOSITORY_FILES.items()}
+    return REPOSITORY_FILES
 
 
 def create_project(name: str, recipe: StartingPoint) -> Path:
-    """Make a project out of the installed package: the pipeline, the code that it runs, and one experiment, in NAME.
+    """Create a project in NAME from the installed package: the pipeline, the code that it runs, and one experiment.
 
-    Raise UserError as `create_experiment` does, and if the package is not installed.
+    Raise the errors of `create_experiment`, and UserError if the package is not installed.
     """
-    with _new_folder(PROJECT, name, Path(name), recipe, ".") as (temporary, _):
-        shutil.copytree(PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
-        ignored = shutil.ignore_patterns("__pycache__", PROJECT.name)
-        shutil.copytree(PROJECT.parent, temporary / "src" / PROJECT.parent.name, ignore=ignored)
+    with _new_folder(PACKAGED_PROJECT, name, Path(name), recipe, ".") as (temporary, _):
+        shutil.copytree(PACKAGED_PROJECT, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns("experiments"))
+        ignored = shutil.ignore_patterns("__pycache__", PACKAGED_PROJECT.name)
+        shutil.copytree(PACKAGED_PROJECT.parent, temporary / "src" / PACKAGED_PROJECT.parent.name, ignore=ignored)
         config = (temporary / ".dvc/config").read_text(encoding="utf-8")
         (temporary / ".dvc/config").write_text(config.replace(CORE, CORE + NO_GIT), encoding="utf-8")
     return Path(name)
@@ -90,7 +92,10 @@ def create_project(name: str, recipe: StartingPoint) -> Path:
 def _new_folder(
     project: Path, name: str, folder: Path, recipe: StartingPoint, root: str
 ) -> Iterator[tuple[Path, list[str]]]:
-    """Yield what becomes a folder, and its corpora that are the user's own; then write params.yaml, and check it."""
+    """Yield a temporary folder and the user's corpora; then write params.yaml, check it and rename the folder.
+
+    Raise UserError for a name, a corpus or settings that are not allowed, and without a project.
+    """
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise UserError(f"NAME is {name!r}; it must be lower-case letters, digits, '-', '.' and '_', like wmt14-en-de")
     if folder.exists():
@@ -101,16 +106,16 @@ def _new_folder(
         )
     if not project.is_dir():
         raise UserError(
-            f"{Path.cwd()} is no project (no dvc.yaml). Run this in a clone of context-nmt; only an installed package,"
-            " which is not editable, starts a project elsewhere"
+            f"{Path.cwd()} is not a project: it has no dvc.yaml. Run this in a clone of context-nmt; elsewhere, only an"
+            " installed package that is not editable can start a project"
         )
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)
-    parameters, own_corpora = _parameters(project, name, recipe, root, yaml)
+    parameters, user_corpora = _parameters(project, name, recipe, root, yaml)
     with replacing_folder(folder) as temporary:
-        yield temporary, own_corpora
+        yield temporary, user_corpora
         yaml.dump(parameters, temporary / "params.yaml")
         try:
             read_parameters(temporary / "params.yaml")
@@ -119,28 +124,28 @@ def _new_folder(
 
 
 def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml: YAML) -> tuple[Any, list[str]]:
-    """Return params.yaml of `recipe.like` with the recipe's changes, and its corpora that are the user's own.
+    """Return params.yaml of `recipe.like` with the recipe's changes, and the names of the user's corpora.
 
-    Keep comments and layout. Call the splits of another corpus train, valid and test. A corpus that
-    data/params.yaml does not have is the user's own, in data/CORPUS.
+    Comments and layout are kept. The splits of another corpus are called train, valid and test. A corpus that is not in
+    data/params.yaml belongs to the user, in data/CORPUS.
     """
     like, corpus = recipe.like, recipe.corpus
     catalogue = read_yaml(project / "data" / "params.yaml")
     generated = list(catalogue["generated"])
     if like is None:
         default_corpus = read_yaml(project / "params.yaml")["corpus"]["name"]
-        like = DEFAULT if corpus in (None, default_corpus, *generated) else REAL_TEXT
+        like = DEFAULT_EXPERIMENT if corpus in (None, default_corpus, *generated) else REAL_TEXT_EXPERIMENT
     experiments = {path.parent.name: path for path in sorted((project / "experiments").glob("*/params.yaml"))}
-    experiments[DEFAULT] = project / "params.yaml"
+    experiments[DEFAULT_EXPERIMENT] = project / "params.yaml"
     if like not in experiments:
         raise UserError(
-            f"LIKE is {like!r}; the experiments are {', '.join(experiments)} ('{DEFAULT}' is the default one)"
+            f"LIKE is {like!r}; the experiments are {', '.join(experiments)} ('{DEFAULT_EXPERIMENT}' is the default)"
         )
     parameters = read_yaml(experiments[like], yaml)
     parameters["root"] = root
     parameters.yaml_set_start_comment(
-        f"{name}, started from {'the default experiment' if like == DEFAULT else like}.\n"
-        "src/context_nmt/settings/ documents every key; an unknown one is refused."
+        f"{name}, started from {'the default experiment' if like == DEFAULT_EXPERIMENT else like}.\n"
+        "src/context_nmt/settings/ documents every key; unknown keys are refused."
     )
     corpus_settings, probing = parameters["corpus"], parameters.setdefault("probing", {})
     if corpus in generated and corpus_settings["name"] in generated:  # generated corpora have the same files
@@ -149,9 +154,11 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
         for key in ("groups", "contrastive"):
             corpus_settings.pop(key, None)
         corpus_settings.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
-        parameters.yaml_set_comment_before_after_key("text", before="\n")  # the empty line went with the last key
+        parameters.yaml_set_comment_before_after_key(
+            "text", before="\n"
+        )  # the empty line was removed with the last key
     if recipe.source not in (None, corpus_settings["source"]):
-        probing.update(sentences=[], tasks=None)  # these tasks are in the other language
+        probing.update(sentences=[], tasks=None)  # the tasks are in another language
     corpus_settings["source"] = recipe.source or corpus_settings["source"]
     corpus_settings["target"] = recipe.target or corpus_settings["target"]
     names = dict.fromkeys([corpus_settings["name"], str(probing.get("tasks") or corpus_settings["name"]).split("/")[0]])
@@ -167,7 +174,7 @@ def _in_one_line(values: list[str]) -> Any:
 
 
 def next_steps(root: Path, folder: Path) -> str:
-    """Return the instructions for a new experiment."""
+    """Return instructions for the user of a new experiment."""
     settings = read_parameters(folder / "params.yaml")
     corpus, is_project = settings.corpus, settings.root == "."
     splits = ", ".join(dict.fromkeys([corpus.train, corpus.validation, *corpus.tests]))
@@ -176,7 +183,7 @@ def next_steps(root: Path, folder: Path) -> str:
     command = f"make repro NAME={folder.name}" if has_make else f"context-nmt repro {folder}"
     git = "\nFor `dvc exp run`, put it into git first: git init, then dvc config --unset core.no_scm"
     return (
-        f"{folder} is made. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {splits} and the languages"
+        f"{folder} is ready. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {splits} and the languages"
         f" {corpus.source} and {corpus.target}, one sentence per line.\n"
         f"Edit {folder / 'params.yaml'}, then: {command}{git if is_project else ''}"
     )

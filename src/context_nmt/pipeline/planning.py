@@ -1,4 +1,4 @@
-"""Resolve a params.yaml into plans, one file for each stage; later, only pair, report and focus read params.yaml."""
+"""Resolve params.yaml into plans, one file for each stage; of the later stages, only pair, report and focus read it."""
 
 import dataclasses
 from typing import Any, get_args
@@ -19,7 +19,7 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import AveragingSettings, LayerSlot, ModelSettings, ModelSlot
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 
-VOCABULARY = 100  # size for models that are built without weights
+VOCABULARY_SIZE = 100  # of models that are built without weights
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class VariantPlan:
 
 
 def write_plans(experiment: Experiment) -> None:
-    """Resolve all variants, then write all plans."""
+    """Resolve all variants and write all plans; raise UserError with the key of params.yaml that is wrong."""
     settings = experiment.settings
     root = experiment.folder / settings.root
     plans = {variant: plan(settings, variant) for variant in settings.variants}
@@ -73,7 +73,7 @@ def write_plans(experiment: Experiment) -> None:
 
 
 def check_variant(settings: ExperimentSettings, variant: str) -> None:
-    """Raise UserError for a model that cannot be built, or that cannot start from the one its training starts from."""
+    """Raise UserError if the model cannot be built, or cannot be initialised from the variant it starts from."""
     model_plan, model = _without_weights(settings, variant)
     if start := training_of(settings.train, variant).start:
         start_plan, start_model = _without_weights(settings, start)
@@ -86,21 +86,21 @@ def _without_weights(settings: ExperimentSettings, variant: str) -> tuple[ModelP
     model_plan = plan(settings, variant).training.model
     try:
         with torch.device("meta"):
-            return model_plan, build(model_plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+            return model_plan, build(model_plan, source_vocabulary=VOCABULARY_SIZE, target_vocabulary=VOCABULARY_SIZE)
     except UserError as error:
         raise UserError(f"params.yaml: variants.{variant}: {error}") from None
 
 
 def _loaded_by_name(plan: TrainingPlan) -> list[str]:
-    """Return the modules that a training loads by name: mechanisms, kind of model, validation BLEU if it is used."""
+    """Return the modules that a training loads by name: mechanisms, kind of model, and validation BLEU if used."""
     mechanism_names = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
     names = [*(mechanisms.module(name) for name in sorted(mechanism_names)), plan.model.kind_module]
     return [*names, VALIDATION] if plan.training.validation_bleu else names
 
 
-def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
-    """Resolve one variant; raise UserError with the wrong key of params.yaml."""
-    recipe = experiment.recipe(variant)
+def plan(settings: ExperimentSettings, variant: str) -> VariantPlan:
+    """Resolve one variant; raise UserError with the key of params.yaml that is wrong."""
+    recipe = settings.recipe(variant)
     slots: dict[str, tuple[Filling, ...]] = {
         slot: _fill(
             slot,
@@ -118,26 +118,26 @@ def plan(experiment: ExperimentSettings, variant: str) -> VariantPlan:
 
 
 def _fill(
-    slot: str, given: dict[str, Any] | list[dict[str, Any]], model: ModelSettings, key: str
+    slot: str, value: dict[str, Any] | list[dict[str, Any]], model: ModelSettings, key: str
 ) -> tuple[Filling, ...]:
-    """Spread one slot's entry, or list of entries, over the layers; the plain mechanism fills the remaining layers."""
+    """Spread a slot's entry, or list of entries, over the layers; the plain mechanism fills the remaining layers."""
     count = model.encoder_layers if slot.startswith("encoder") else model.decoder_layers
     if slot in get_args(ModelSlot):
         count = 1
-        if not isinstance(given, dict) or "layers" in given:
+        if not isinstance(value, dict) or "layers" in value:
             raise UserError(f"params.yaml: {key}: it must be one {{mechanism: NAME, …}}, without layers")
     fillings: dict[int, Filling] = {}
-    entries = {f"{key}[{i}]": entry for i, entry in enumerate(given)} if isinstance(given, list) else {key: given}
+    entries = {f"{key}[{i}]": entry for i, entry in enumerate(value)} if isinstance(value, list) else {key: value}
     for path, entry in entries.items():
         filled = _fillings(slot, entry, count, path)
         if repeated := sorted(filled.keys() & fillings.keys()):
-            raise UserError(f"params.yaml: {path}.layers: another entry of this slot fills {repeated}, too")
+            raise UserError(f"params.yaml: {path}.layers: another entry of this slot also fills {repeated}")
         fillings |= filled
     return tuple(fillings.get(layer, Filling(mechanism=mechanisms.plain(slot))) for layer in range(1, count + 1))
 
 
 def _fillings(slot: str, entry: dict[str, Any], count: int, key: str) -> dict[int, Filling]:
-    """Resolve one entry by layer: `layers` picks some of 1..count, a list has a value for each picked layer."""
+    """Resolve an entry by layer: `layers` selects some of 1..count, and a list has a value for each of them."""
     where, options = f"params.yaml: {key}", dict(entry)
     name = options.pop("mechanism", None)
     if not isinstance(name, str):
@@ -149,14 +149,14 @@ def _fillings(slot: str, entry: dict[str, Any], count: int, key: str) -> dict[in
     if slot not in mechanism.SLOTS:
         raise UserError(f"{where}.mechanism: {name} does not fit this slot; it accepts {', '.join(mechanism.SLOTS)}")
     layers = options.pop("layers", list(range(1, count + 1)))
-    known_layers = set(range(1, count + 1))
+    all_layers = set(range(1, count + 1))
     are_numbers = isinstance(layers, list) and all(type(layer) is int for layer in layers)
-    if not are_numbers or not layers or len(set(layers) & known_layers) != len(layers):
+    if not are_numbers or not layers or len(set(layers) & all_layers) != len(layers):
         raise UserError(f"{where}.layers: {layers!r} is not a list of different layers of 1..{count}")
-    known = ["mechanism", "layers", *(field.name for field in dataclasses.fields(mechanism.Settings))]
+    keys = ["mechanism", "layers", *(field.name for field in dataclasses.fields(mechanism.Settings))]
     for option, value in options.items():
-        if option not in known:
-            raise UserError(f"{where}.{option}: {unknown_key(option, known)}")
+        if option not in keys:
+            raise UserError(f"{where}.{option}: {unknown_key(option, keys)}")
         if isinstance(value, list) and len(value) != len(layers):
             raise UserError(
                 f"{where}.{option}: {value} has {len(value)} values; a list needs one per layer, here {len(layers)}"

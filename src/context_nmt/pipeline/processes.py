@@ -1,4 +1,4 @@
-"""Run DVC commands as child processes, show what they say, and leave no process running."""
+"""Run DVC commands as child processes, show their output, and leave no process running."""
 
 import os
 import queue
@@ -19,14 +19,14 @@ from context_nmt.command_line import Unfinished
 from context_nmt.files import UserError
 from context_nmt.progress import INTERVAL_VARIABLE, ignore_broken_pipe, on_terminal, read_line
 
-AS_CHILD = "CONTEXT_NMT_CHILD"  # environment variable of DVC where `context-nmt repro` or a job has started it
-PATIENCE = 20  # seconds that interrupted stages have to tidy up
-WIDE = 110  # characters of a terminal from which on there is room for bars
-FAILED = "failed: "  # the start of a line with the reason
-ERROR = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
-RUNNING = re.compile(r"Running stage '(?:.*:)?(.*)':$")
-# Other lines that DVC prints for every stage, and its advice; these are dropped, all others are printed.
-ROUTINE = re.compile(
+CHILD_VARIABLE = "CONTEXT_NMT_CHILD"  # set for a DVC that `context-nmt repro` or a job starts
+SHUTDOWN_SECONDS = 20  # that interrupted stages have to clean up
+WIDTH_FOR_BARS = 110  # characters; a narrower terminal has no room for bars
+FAILURE_PREFIX = "failed: "  # before the reason
+ERROR_LINE = re.compile(r"ERROR: failed to reproduce '(?:[^']*:)?([^']*)': (.*)$")
+RUNNING_LINE = re.compile(r"Running stage '(?:.*:)?(.*)':$")
+# Other lines that DVC prints for every stage, and its advice. These are dropped; all others are printed.
+ROUTINE_LINE = re.compile(
     r"Updating lock file|Generating lock file|Stage '.*' (didn't change|is cached)"
     r"|Data and pipelines|To track the changes with git|\tgit add |To enable auto staging"
     r"|\tdvc config core\.autostage|Use `dvc push`"
@@ -34,7 +34,7 @@ ROUTINE = re.compile(
 
 
 class Line(NamedTuple):
-    """A line of a stage: its own, or that it has started, is done or has failed."""
+    """A line of a stage's output, or a message that the stage has started, is done or has failed."""
 
     stage: str
     text: str
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 class Display:
-    """The lines of stages; on a terminal, the last line of progress of each is shown in place, and a line for all."""
+    """The lines of all stages; on a terminal, below them, the progress of each stage and of all together."""
 
     def __init__(self) -> None:
         self.live = on_terminal(sys.stdout)
@@ -50,13 +50,13 @@ class Display:
         self._done: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
         console = Console()
-        bar = (BarColumn(bar_width=20), TimeElapsedColumn()) if console.width >= WIDE else ()
+        bar = (BarColumn(bar_width=20), TimeElapsedColumn()) if console.width >= WIDTH_FOR_BARS else ()
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             *bar,
             TextColumn("{task.fields[text]}", markup=False),
             console=console,
-            redirect_stdout=False,  # DVC's colorama would keep what takes the place of the streams
+            redirect_stdout=False,  # DVC's colorama would keep the replaced streams
             redirect_stderr=False,
             transient=True,
             disable=not self.live,
@@ -72,7 +72,7 @@ class Display:
             self._bars.stop()
 
     def count(self, done: Iterable[str], needed: Iterable[str] = ()) -> None:
-        """Show how many of the stages that are needed are done."""
+        """Add stages that are done and stages that are needed, and show how many of the latter are done."""
         self._done.update(done)
         self._needed.update(needed)
         if total := len(self._needed):
@@ -80,7 +80,7 @@ class Display:
             self._bars.update(self._all, total=total, completed=count, text=f"{count}/{total} done")
 
     def say(self, line: Line) -> None:
-        """Print a line of a stage after its name, or show it in place if it is one of progress."""
+        """Print a line after the name of its stage, or update the stage's progress if it is a progress line."""
         stage, text, kind = line
         if kind == "started":
             self._tasks[stage] = self._bars.add_task(stage, total=None, text="")
@@ -88,14 +88,14 @@ class Display:
             if (task := self._tasks.pop(stage, None)) is not None:
                 self._bars.remove_task(task)
             self.count([stage] if kind == "done" else [])
-        told = read_line(text) if self.live and stage in self._tasks else None
+        progress = read_line(text) if self.live and stage in self._tasks else None
         with ignore_broken_pipe(sys.stdout):
-            if told:
-                name = "" if told.name in stage else f"{told.name}: "
-                percent = "" if told.percent is None else f"{told.percent}% "
-                total = None if told.percent is None else 100
-                told_text = f"{name}{percent}{told.text}"
-                self._bars.update(self._tasks[stage], total=total, completed=told.percent or 0, text=told_text)
+            if progress:
+                name = "" if progress.name in stage else f"{progress.name}: "
+                percent = "" if progress.percent is None else f"{progress.percent}% "
+                total, completed = None if progress.percent is None else 100, progress.percent or 0
+                progress_text = f"{name}{percent}{progress.text}"
+                self._bars.update(self._tasks[stage], total=total, completed=completed, text=progress_text)
             elif self.live:
                 self._bars.console.print(f"{stage} | {text}", markup=False, highlight=False, soft_wrap=True)
             else:
@@ -103,22 +103,22 @@ class Display:
 
 
 def stage_lines(stage: str, output: Iterable[str]) -> Iterator[Line]:
-    """Yield what there is to show of DVC's output, each line with its stage, of which the first is given."""
+    """Yield the lines of DVC's output that are shown, each with its stage; the first lines belong to `stage`."""
     follows_running = False
     for line in output:
-        is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING
-        if started := RUNNING.match(line):
+        is_command, follows_running = follows_running and line.startswith("> "), False  # the line after RUNNING_LINE
+        if started := RUNNING_LINE.match(line):
             stage, follows_running = started[1], True
             yield Line(stage, "started", "started")
-        elif failed := ERROR.match(line):
+        elif failed := ERROR_LINE.match(line):
             stage = failed[1]
-            yield Line(stage, f"{FAILED}{failed[2]}", "failed")
-        elif line.strip() and not is_command and not ROUTINE.match(line):
+            yield Line(stage, f"{FAILURE_PREFIX}{failed[2]}", "failed")
+        elif line.strip() and not is_command and not ROUTINE_LINE.match(line):
             yield Line(stage, line.rstrip())
 
 
 class FinishedProcess(NamedTuple):
-    """A process that has ended and, if it failed, the stage that DVC named or had begun."""
+    """A process that has ended, and if it failed, the stage that DVC named or had started."""
 
     name: str
     failed_stage: str | None = None
@@ -126,20 +126,20 @@ class FinishedProcess(NamedTuple):
 
 
 class StageProcesses:
-    """Child processes that end with the context; a display shows each line of their output."""
+    """Child processes, which end when the context is left; a display shows each line of their output."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.display = Display()
         shown = {INTERVAL_VARIABLE: "1"} if self.display.live else {}
-        self.environment = shown | environment | {AS_CHILD: "1"}
+        self.environment = shown | environment | {CHILD_VARIABLE: "1"}
         self.running: dict[str, subprocess.Popen[str]] = {}
         self._finished: queue.SimpleQueue[FinishedProcess] = queue.SimpleQueue()
         self._quiet = False
 
     def __enter__(self) -> Self:
         signal.signal(signal.SIGTERM, _stop)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup does
-            signal.signal(signal.SIGHUP, signal.default_int_handler)  # so that it ends the children, too
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+            signal.signal(signal.SIGHUP, signal.default_int_handler)  # so that it also ends the children
         self.display.__enter__()
         return self
 
@@ -150,30 +150,30 @@ class StageProcesses:
             self.display.__exit__()
 
     def _end(self, signal_number: signal.Signals) -> None:
-        """Send a signal to all children and wait for their end; at SIGTERM, trainings save their state."""
+        """Send a signal to all children and wait until they have ended; at SIGTERM, trainings save their state."""
         self._quiet = True
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + SHUTDOWN_SECONDS
         for process in self.running.values():
             _signal(process, signal_number)
         for process in self.running.values():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
-                # A shell between DVC and a training dies of SIGTERM at once, and DVC with it.
+                # At SIGTERM, a shell between DVC and a training ends at once, and DVC with it.
                 while signal_number == signal.SIGTERM and time.monotonic() < deadline and _signal(process, 0):
                     time.sleep(0.05)
             except (subprocess.TimeoutExpired, KeyboardInterrupt, Unfinished):
                 deadline = 0.0
-            _signal(process, signal.SIGKILL)  # also children of a stage that died at once
+            _signal(process, signal.SIGKILL)  # for children of a stage that ended at once
 
     def run(self, name: str, folder: Path, *arguments: str) -> None:
-        """Run one DVC command and wait for it; raise UserError if it fails."""
+        """Run a DVC command and wait until it has ended; raise UserError if it fails."""
         self.start(name, folder, *arguments)
         _, failed_stage, reason = self.wait()
         if failed_stage:
             raise UserError(f"{failed_stage}: {reason}; its output is above")
 
     def start(self, name: str, folder: Path, *arguments: str, **environment: str) -> None:
-        """Start one DVC command in a folder, in a process group of its own, so that a signal reaches all of it."""
+        """Start a DVC command in a folder, in its own process group, so that a signal reaches all its processes."""
         self.running[name] = subprocess.Popen(
             [sys.executable, "-m", "context_nmt.pipeline.dvc", "--wait-for-lock", *arguments],
             cwd=folder,
@@ -184,40 +184,40 @@ class StageProcesses:
             errors="replace",
             start_new_session=True,
         )
-        threading.Thread(target=self._pass_on, args=(name, self.running[name]), daemon=True).start()
-        threading.Thread(target=self._tidy, args=(self.running[name],), daemon=True).start()
+        threading.Thread(target=self._show_output, args=(name, self.running[name]), daemon=True).start()
+        threading.Thread(target=self._kill_leftovers, args=(self.running[name],), daemon=True).start()
 
     def wait(self) -> FinishedProcess:
-        """Wait until one process has ended."""
+        """Wait until a process has ended, and return it."""
         finished = self._finished.get()
         del self.running[finished.name]
         return finished
 
-    def _pass_on(self, name: str, process: subprocess.Popen[str]) -> None:
+    def _show_output(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        current, began, reason = name, 0.0, ""
+        current, started, reason = name, 0.0, ""
         for line in stage_lines(name, process.stdout):
-            if began and (line.kind == "started" or line.stage != current):
-                self._say(Line(current, f"done in {time.monotonic() - began:.0f} s", "done"))
-            current, began = line.stage, time.monotonic() if line.kind == "started" else began
+            if started and (line.kind == "started" or line.stage != current):
+                self._say(Line(current, f"done in {time.monotonic() - started:.0f} s", "done"))
+            current, started = line.stage, time.monotonic() if line.kind == "started" else started
             if line.kind == "failed":
-                began, reason = 0.0, line.text.removeprefix(FAILED)
+                started, reason = 0.0, line.text.removeprefix(FAILURE_PREFIX)
             else:
                 self._say(line)
         if status := process.wait():
-            how = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
-            reason = reason or f"DVC {how}"
-            self._say(Line(current, f"{FAILED}{reason}", "failed"))
+            ending = f"was killed by signal {-status}" if status < 0 else f"ended with exit status {status}"
+            reason = reason or f"DVC {ending}"
+            self._say(Line(current, f"{FAILURE_PREFIX}{reason}", "failed"))
             self._finished.put(FinishedProcess(name, current, reason))
         else:
-            if began:
-                self._say(Line(current, f"done in {time.monotonic() - began:.0f} s", "done"))
+            if started:
+                self._say(Line(current, f"done in {time.monotonic() - started:.0f} s", "done"))
             self._finished.put(FinishedProcess(name))
 
-    def _tidy(self, process: subprocess.Popen[str]) -> None:
-        """End what a stage has left when DVC has ended; it could keep the output open for ever."""
+    def _kill_leftovers(self, process: subprocess.Popen[str]) -> None:
+        """Kill the processes that a stage has left when DVC has ended; they could keep the output open for ever."""
         process.wait()
-        if not self._quiet:  # otherwise trainings are saving their state, and `_end` waits for them
+        if not self._quiet:  # else trainings may be saving their state, and `_end` waits for them
             _signal(process, signal.SIGKILL)
 
     def _say(self, line: Line) -> None:
@@ -226,7 +226,7 @@ class StageProcesses:
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> bool:
-    """Send a signal to a process's group, and return whether it still has a process."""
+    """Send a signal to the group of a process, and return whether the group still has a process."""
     try:
         os.killpg(process.pid, number)
     except ProcessLookupError:

@@ -13,13 +13,13 @@ from context_nmt.training.updating import learning_rate
 
 
 def print_rates(parameters: Path, *, as_json: bool) -> None:
-    """Print the peak learning rates of a params.yaml and, for that in a project's root, of all experiments.
+    """Print the peak learning rates of a params.yaml and, if it is in a project's root, of all experiments.
 
-    Raise UserError for a wrong params.yaml.
+    Raise UserError if a params.yaml has an unknown key or a value that is not allowed.
     """
-    _, *others = experiments(parameters.parent)
+    _, *folders = experiments(parameters.parent)
     rates = {"": _rates(read_parameters(parameters))}
-    rates |= {folder.name: _rates(read_parameters(folder / "params.yaml")) for folder in others}
+    rates |= {folder.name: _rates(read_parameters(folder / "params.yaml")) for folder in folders}
     if as_json:
         print(json.dumps(rates, indent=2))
         return
@@ -34,13 +34,13 @@ def print_rates(parameters: Path, *, as_json: bool) -> None:
 
 
 def _rates(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
-    """Return schedule, warm-up, peak and the peak over the baseline's, by variant."""
+    """Return the schedule, the warm-up, the peak and its ratio to the baseline's, by variant."""
     rates, peaks = dict[str, dict[str, Any]](), dict[str, float]()
     for name in settings.variants:
         recipe = settings.recipe(name)
         schedule, updates = recipe.training.schedule, recipe.training.maximum_updates
-        last = min(schedule.warmup, updates)  # of warm-up, or of the training if that comes first
-        peaks[name] = learning_rate(last, schedule, width=recipe.model.width, last_update=updates)
+        peak_update = min(schedule.warmup, updates)  # a training can end before its warm-up does
+        peaks[name] = learning_rate(peak_update, schedule, width=recipe.model.width, last_update=updates)
         rates[name] = {"schedule": schedule.kind, "warmup": schedule.warmup, "peak": float(f"{peaks[name]:.6g}")}
     for name, variant in settings.variants.items():
         rates[name]["over_baseline"] = round(peaks[name] / peaks[variant.baseline], 3) if variant.baseline else None

@@ -1,11 +1,11 @@
 "use strict";
 
-// The panel beside the text: what each system's attention, gates and iterations say of the selected word.
+// The panel beside the text: each system's attention, gates and iterations for the selected word.
 
 const MASK = "␣";
-let latest = 0; // the number of the latest selection; an older one is not shown if its numbers arrive late
+let latest = 0; // the number of the latest selection; an older selection whose numbers arrive late is not shown
 
-/** Show the selected word in the panel, and mark in the text what one of the systems looks at. */
+/** Show the selected word in the panel, and mark in the text what one system looks at. */
 async function showPanel() {
   latest += 1;
   const ticket = latest;
@@ -39,35 +39,36 @@ function selectedTitle() {
   return [bold(`“${line.words[word]}”`, { lang: page.explored.languages[line.side] }), rest];
 }
 
-/** Return what a run shows for a word and, for a target word, for its main source word; null if there is no word. */
+/** Return what a run shows for a word and, through a target word, for its main source word; null without a word. */
 async function lookThrough(entry, side, word) {
   if (word < 0) return null;
-  const own = await look(entry, side, word, page.choice);
-  const main = side === "target" ? mainSourceWord(own) : null;
+  const direct = await look(entry, side, word, page.choice);
+  const main = side === "target" ? mainSourceWord(direct) : null;
   const through = main && (await look(entry, "source", main.word, page.choice));
-  return { own, main, through, translations: side === "source" ? await translationsOf(entry, word, page.choice) : [] };
+  const translations = side === "source" ? await translationsOf(entry, word, page.choice) : [];
+  return { direct, main, through, translations };
 }
 
-/** Return the panel's part of one run. */
+/** Return the panel's card of a run. */
 function card(looks, index) {
   const { sentence, side } = page.selected.line;
   const entry = page.explored.runs[index].sentences[sentence];
-  const made = element("article", {}, cardTitle(looks, index));
+  const article = element("article", {}, cardTitle(looks, index));
   if (![entry.views, entry.gates, entry.earlier].some((shown) => shown.length)) {
-    made.append(element("p", { class: "quiet" }, "This system does not show its attention."));
+    article.append(element("p", { class: "quiet" }, "This system does not show its attention."));
   } else if (!looks) {
-    made.append(element("p", { class: "quiet" }, "Its translation has no such word."));
+    article.append(element("p", { class: "quiet" }, "Its translation has no such word."));
   } else if (side === "source") {
-    made.append(...earlierParts(looks.own, index), ...attentionParts(looks.own, index, "encoder"));
-    made.append(...gateTable(looks.own));
+    article.append(...earlierParts(looks.direct, index), ...attentionParts(looks.direct, index, "encoder"));
+    article.append(...gateTable(looks.direct));
   } else {
-    made.append(...attentionParts(looks.own, index, "cross"), ...earlierParts(looks.own, index));
-    made.append(...gateTable(looks.own));
-    if (looks.main) made.append(inTheEncoder(looks, index));
-    made.append(...simpleFolded("decoder", looks.own, index));
+    article.append(...attentionParts(looks.direct, index, "cross"), ...earlierParts(looks.direct, index));
+    article.append(...gateTable(looks.direct));
+    if (looks.main) article.append(inTheEncoder(looks, index));
+    article.append(...simpleFolded("decoder", looks.direct, index));
   }
-  if (entry.iterations) made.append(iterationList(entry.iterations));
-  return made;
+  if (entry.iterations) article.append(iterationList(entry.iterations));
+  return article;
 }
 
 /** Return what the encoder does with the main source word of a target word. */
@@ -80,11 +81,11 @@ function inTheEncoder({ main, through }, index) {
   return element("div", { class: "through" }, title, ...parts);
 }
 
-/** Return the attentions at a place; a single one is folded, since it is seldom what a reader looks for. */
+/** Return the attentions at a place; a single attention is folded, because it is seldom of interest. */
 function simpleFolded(place, looks, index) {
-  const found = looks.views.filter(({ view }) => view.place === place);
+  const attentions = looks.views.filter(({ view }) => view.place === place);
   const parts = attentionParts(looks, index, place);
-  return found.length === 1 ? [folded(place, found[0].view.title, parts)] : parts;
+  return attentions.length === 1 ? [folded(place, attentions[0].view.title, parts)] : parts;
 }
 
 function cardTitle(looks, index) {
@@ -92,31 +93,31 @@ function cardTitle(looks, index) {
   const { sentence, side } = page.selected.line;
   const { target } = runs[index].sentences[sentence];
   const title = element("h3", {}, runs[index].label);
-  const words = side === "target" ? (looks ? [looks.own.word] : []) : (looks?.translations ?? []);
+  const words = side === "target" ? (looks ? [looks.direct.word] : []) : (looks?.translations ?? []);
   const texts = words.map((word) => target[word]).join(" ");
   if (texts) title.append(": ", bold(`“${texts}”`, { lang: languages.target }));
   return title;
 }
 
-/** Return the words of a view's key: of the source, of the run's translation, or a unit such as </s>. */
+/** Return the text of a key: a word of the source or of the run's translation, or a token such as </s>. */
 function keyText(key, index) {
   if (isToken(key)) return key.text;
   const number = page.selected.line.sentence + key.sentence;
   return seenWords(number, key.side, index, key.sentence === 0)[key.word] ?? "?";
 }
 
-/** Return a sentence as a run sees it; earlier ones of the target may be the reference's. */
-function seenWords(number, side, index, isOwn) {
+/** Return the words of a sentence as a run sees it; an earlier target sentence may be the reference. */
+function seenWords(number, side, index, isCurrent) {
   const entry = page.explored.runs[index].sentences[number];
   if (side === "source") return page.explored.sentences[number].source;
-  return (isOwn ? null : entry.seen_target) ?? entry.target;
+  return (isCurrent ? null : entry.seen_target) ?? entry.target;
 }
 
 /** Return the attentions at a place, side by side if the mechanism has more than one. */
 function attentionParts(looks, index, place) {
-  const found = looks.views.filter(({ view }) => view.place === place);
-  if (!found.length) return [];
-  const parts = found.map(({ view, weights, window }) => {
+  const attentions = looks.views.filter(({ view }) => view.place === place);
+  if (!attentions.length) return [];
+  const parts = attentions.map(({ view, weights, window }) => {
     const part = element("div", { class: "view" }, element("h4", {}, view.title));
     if (!weights) {
       part.append(element("p", { class: "quiet" }, "It has no such layer or head."));
@@ -124,8 +125,8 @@ function attentionParts(looks, index, place) {
     }
     const texts = view.keys.map((key) => keyText(key, index));
     const isItself = (key) => view.place !== "cross" && key.sentence === 0 && key.word === looks.word;
-    const named = view.keys.map((key, place) => (isItself(key) ? "itself" : withDistance(texts[place], key)));
-    part.append(topWords(named.map((text, place) => ({ text, weight: weights[place] }))));
+    const named = view.keys.map((key, index) => (isItself(key) ? "itself" : withDistance(texts[index], key)));
+    part.append(topWords(named.map((text, index) => ({ text, weight: weights[index] }))));
     part.append(...strips(view, texts, weights));
     if (window) part.append(windowNote(window, texts));
     return part;
@@ -137,7 +138,7 @@ function withDistance(text, key) {
   return key.sentence ? `${text} (${-key.sentence} back)` : text;
 }
 
-/** Return the sentences that a view attends to, shaded by weight; earlier ones have their share in front. */
+/** Return the sentences that a view attends to, shaded by weight; an earlier sentence has its share in front. */
 function strips(view, texts, weights) {
   const groups = [];
   view.keys.forEach((key, index) => {
@@ -152,11 +153,11 @@ function strips(view, texts, weights) {
   });
   return groups.map(({ key, words }) => {
     const shaded = words.map((index) => ({ text: texts[index], weight: weights[index] }));
-    const made = strip(shaded, key.side ?? view.queries);
-    if (!key.sentence) return made;
+    const paragraph = strip(shaded, key.side ?? view.queries);
+    if (!key.sentence) return paragraph;
     const share = percent(sum(words.map((index) => weights[index])));
-    made.prepend(element("span", { class: "quiet" }, `${-key.sentence} back, ${share}: `));
-    return made;
+    paragraph.prepend(element("span", { class: "quiet" }, `${-key.sentence} back, ${share}: `));
+    return paragraph;
   });
 }
 
@@ -170,46 +171,46 @@ function windowNote({ size, center, count, of }, texts) {
 /** Return the gates as a table with a column per layer. */
 function gateTable(looks) {
   if (!looks.gates.length) return [];
-  const layers = [...new Set(looks.gates.flatMap((gate) => gate.layers))].sort((one, other) => one - other);
+  const layers = [...new Set(looks.gates.flatMap((gate) => gate.layers))].sort((a, b) => a - b);
   const head = headRow("gates", ...layers.map((layer) => `layer ${layer}`));
   const rows = looks.gates.map((gate) => {
     const cells = layers.map((layer) => {
-      const place = gate.layers.indexOf(layer);
-      return element("td", {}, ...(place < 0 ? ["–"] : bar(gate.shares[place])));
+      const index = gate.layers.indexOf(layer);
+      return element("td", {}, ...(index < 0 ? ["–"] : bar(gate.shares[index])));
     });
     return element("tr", {}, element("td", {}, gate.title), ...cells);
   });
   return [element("div", { class: "scroll" }, element("table", { class: "gates" }, head, ...rows))];
 }
 
-/** Return the previous sentences that a word looked at, with a summary of the most important one. */
+/** Return the earlier sentences that a word looked at, with a summary of the most important sentence. */
 function earlierParts(looks, index) {
-  return looks.earlier.map((one) => {
-    const part = element("div", { class: "view" }, element("h4", {}, `${one.title}: earlier sentences`));
-    const main = one.sentences[largest(one.sentences.map(({ weight }) => weight))];
-    const words = seenWords(main.sentence, one.seen, index, false);
+  return looks.earlier.map((module) => {
+    const part = element("div", { class: "view" }, element("h4", {}, `${module.title}: earlier sentences`));
+    const main = module.sentences[largest(module.sentences.map(({ weight }) => weight))];
+    const words = seenWords(main.sentence, module.seen, index, false);
     const word = largest(main.words);
     const summary = element("p", {}, "mostly sentence ", bold(`${main.sentence + 1}`), ` (${percent(main.weight)})`);
     if (word >= 0) summary.append(", in it ", bold(`“${words[word]}”`), ` (${percent(main.words[word])})`);
     part.append(summary);
-    for (const { sentence, weight, words: shares } of one.sentences) {
-      const texts = seenWords(sentence, one.seen, index, false);
+    for (const { sentence, weight, words: shares } of module.sentences) {
+      const texts = seenWords(sentence, module.seen, index, false);
       const label = element("a", { href: `#sentence-${sentence + 1}` }, `sentence ${sentence + 1}`);
-      const text = strip(texts.map((text, place) => ({ text, weight: shares[place] ?? 0 })), one.seen);
+      const text = strip(texts.map((text, word) => ({ text, weight: shares[word] ?? 0 })), module.seen);
       part.append(element("div", { class: "earlier" }, element("span", {}, label, " ", ...bar(weight)), text));
     }
     return part;
   });
 }
 
-/** Return what a masked model had after each iteration, with the new words; where nothing changed, it is left out. */
+/** Return a masked model's words after each iteration, with new words marked; iterations without changes are left out. */
 function iterationList(texts) {
-  let known = []; // the last word at each place; a mask where there was none
+  let last = []; // the last word at each position, or a mask if there was none
   let changes = 0;
   const items = texts.flatMap((words, number) => {
-    const counterparts = align(words.map((word) => (word === MASK ? "" : word)), known); // a mask is equal to no word
-    const isNew = words.map((word, index) => word !== MASK && known[counterparts[index]] !== word);
-    known = words.map((word, index) => (word === MASK ? (known[counterparts[index]] ?? MASK) : word));
+    const counterparts = align(words.map((word) => (word === MASK ? "" : word)), last); // a mask equals no word
+    const isNew = words.map((word, index) => word !== MASK && last[counterparts[index]] !== word);
+    last = words.map((word, index) => (word === MASK ? (last[counterparts[index]] ?? MASK) : word));
     if (number && isNew.includes(true)) changes += 1;
     if (number && words.join(" ") === texts[number - 1].join(" ")) return [];
     const text = words.flatMap((word, index) => [number && isNew[index] ? element("mark", {}, word) : word, " "]);

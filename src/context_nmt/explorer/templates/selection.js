@@ -1,6 +1,6 @@
 "use strict";
 
-// The selected word: by pointer and keyboard, and the marks in the text that show what one system looks at.
+// Select a word by pointer and keyboard, and mark in the text what one system looks at.
 
 /** Select a word; `pin` keeps it selected while the pointer moves. */
 function select(line, word, { pin = false } = {}) {
@@ -35,7 +35,7 @@ function counterpartWords() {
   });
 }
 
-/** Return the word that an event happened on, as {line, word}; null elsewhere. */
+/** Return the word of an event as {line, word}; null if there is none. */
 function wordOf(event) {
   const span = event.target.closest(".word");
   return span && { line: page.lines[span.dataset.line], word: Number(span.dataset.word) };
@@ -45,26 +45,26 @@ function wordOf(event) {
 function neighbour({ line, word }, key) {
   if (key === "ArrowRight") return { line, word: Math.min(word + 1, line.words.length - 1) };
   if (key === "ArrowLeft") return { line, word: Math.max(word - 1, 0) };
-  const lines = page.lines.filter((one) => one.words.length);
+  const lines = page.lines.filter(({ words }) => words.length);
   const next = lines[lines.indexOf(line) + (key === "ArrowDown" ? 1 : -1)];
   if (!next) return { line, word };
   const isSameText = next.sentence === line.sentence && next.side === line.side;
-  const place = isSameText ? align(line.words, next.words)[word] : word;
-  return { line: next, word: Math.min(Math.max(place, 0), next.words.length - 1) };
+  const position = isSameText ? align(line.words, next.words)[word] : word;
+  return { line: next, word: Math.min(Math.max(position, 0), next.words.length - 1) };
 }
 
-function pressed(event) {
+function handleKey(event) {
   if (event.key === "Escape" && page.selected) {
     if (page.isPinned) select(page.selected.line, page.selected.word);
     else unselect();
     return;
   }
-  const found = wordOf(event);
-  if (!found || event.ctrlKey || event.altKey || event.metaKey) return;
+  const target = wordOf(event);
+  if (!target || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "Enter" || event.key === " ") {
-    pinOrLetGo(found);
+    togglePin(target);
   } else if (["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].includes(event.key)) {
-    const next = neighbour(found, event.key);
+    const next = neighbour(target, event.key);
     select(next.line, next.word);
     next.line.spans[next.word].focus();
   } else {
@@ -77,26 +77,24 @@ function isSelected({ line, word }) {
   return page.selected?.line === line && page.selected.word === word;
 }
 
-function pinOrLetGo(found) {
-  select(found.line, found.word, { pin: !(isSelected(found) && page.isPinned) });
+function togglePin(target) {
+  select(target.line, target.word, { pin: !(isSelected(target) && page.isPinned) });
 }
 
-function listen() {
+function addListeners() {
   const text = byId("text");
-  // not pointerover, which also happens when the text scrolls under a pointer that rests
-  text.addEventListener("pointermove", (event) => {
-    const found = wordOf(event);
-    if (found && !isSelected(found) && !page.isPinned && event.pointerType === "mouse") select(found.line, found.word);
-  });
-  text.addEventListener("focusin", (event) => {
-    const found = wordOf(event);
-    if (found && !page.isPinned && !isSelected(found)) select(found.line, found.word);
-  });
+  const follow = (event) => {
+    const target = wordOf(event);
+    if (target && !page.isPinned && !isSelected(target)) select(target.line, target.word);
+  };
+  // not pointerover, which also happens when the text scrolls under a resting pointer
+  text.addEventListener("pointermove", (event) => event.pointerType === "mouse" && follow(event));
+  text.addEventListener("focusin", follow);
   text.addEventListener("click", (event) => {
-    const found = wordOf(event);
-    if (found) pinOrLetGo(found);
+    const target = wordOf(event);
+    if (target) togglePin(target);
   });
-  document.addEventListener("keydown", pressed);
+  document.addEventListener("keydown", handleKey);
 }
 
 /** Return what to mark in the text: what the marked run looks at, and the selected word's counterparts everywhere. */
@@ -109,7 +107,7 @@ function marksOf(looks, counterparts) {
   });
   if (!shown) return { words: [], sentences: [], aligned };
   const place = line.side === "source" ? "encoder" : "cross";
-  const attentions = shown.own.views.filter(({ view, weights }) => view.place === place && weights);
+  const attentions = shown.direct.views.filter(({ view, weights }) => view.place === place && weights);
   const words = new Map(); // from spans to weights
   const sentences = new Map(); // from numbers to weights
   for (const { view, weights } of attentions) {
@@ -118,8 +116,9 @@ function marksOf(looks, counterparts) {
       add(words, span, weights[index] / attentions.length);
     });
   }
-  // a decoder that looks at earlier sentences itself comes before the encoder, as in the panel
-  const modules = [shown.own, shown.through].map((one) => one?.earlier ?? []).find((found) => found.length) ?? [];
+  // a decoder that looks at earlier sentences takes precedence over the encoder, as in the panel
+  const candidates = [shown.direct, shown.through].map((look) => look?.earlier ?? []);
+  const modules = candidates.find((earlier) => earlier.length) ?? [];
   for (const module of modules) {
     for (const { sentence, weight, words: shares } of module.sentences) {
       add(sentences, sentence, weight / modules.length);
@@ -129,7 +128,7 @@ function marksOf(looks, counterparts) {
       });
     }
   }
-  const marked = [...words].filter(([span, weight]) => span && weight >= SMALLEST);
+  const marked = [...words].filter(([span, weight]) => span && weight >= SMALLEST_SHARE);
   return { words: marked, sentences: [...sentences], aligned };
 }
 
@@ -141,13 +140,13 @@ function spanOf(sentence, side, run, word) {
   return lineAt(sentence, side, side === "source" ? null : run)?.spans[word];
 }
 
-/** Return the word that a run saw; earlier ones of the target may be the reference's. */
-function spanSeen(sentence, { side, word }, run, isOwn) {
-  const { seen_target: given } = page.explored.runs[run].sentences[sentence];
-  return spanOf(sentence, side, given && !isOwn ? null : run, word);
+/** Return the span of a word that a run saw; in an earlier target sentence, it may be in the reference. */
+function spanSeen(sentence, { side, word }, run, isCurrent) {
+  const { seen_target: seenTarget } = page.explored.runs[run].sentences[sentence];
+  return spanOf(sentence, side, seenTarget && !isCurrent ? null : run, word);
 }
 
-/** Mark in the text how much each word is looked at; `marks` has pairs of spans, and of sentences, with weights. */
+/** Mark words, sentences and counterparts in the text; `words` and `sentences` have pairs with weights. */
 function markText({ words, sentences, aligned }) {
   for (const span of byId("text").querySelectorAll(".seen")) {
     span.classList.remove("seen");
@@ -169,17 +168,17 @@ function markText({ words, sentences, aligned }) {
   aligned.forEach((span) => span.classList.add("aligned"));
 }
 
-/** Return what a screen reader says of the selected word. */
+/** Return the text that a screen reader speaks for the selected word. */
 function spoken(looks) {
   const place = page.selected.line.side === "source" ? "encoder" : "cross";
-  const shown = looks?.own.views.find(({ view, weights }) => view.place === place && weights);
+  const shown = looks?.direct.views.find(({ view, weights }) => view.place === place && weights);
   if (!shown) return "";
   const texts = shown.view.keys.map((key) => keyText(key, page.run));
-  const order = upTo(texts.length).sort((one, other) => shown.weights[other] - shown.weights[one]);
-  return order.slice(0, TOP).map((key) => `${texts[key]} ${percent(shown.weights[key])}`).join(", ");
+  const order = upTo(texts.length).sort((a, b) => shown.weights[b] - shown.weights[a]);
+  return order.slice(0, TOP_COUNT).map((key) => `${texts[key]} ${percent(shown.weights[key])}`).join(", ");
 }
 
-/** Fill the choices of layer, head and system with those that there are. */
+/** Fill the choices of layer, head and system. */
 function showChoices() {
   const { runs } = page.explored;
   const attentions = runs.flatMap((run) => run.sentences.flatMap((entry) => entry.views));

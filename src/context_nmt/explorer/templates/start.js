@@ -1,17 +1,17 @@
 "use strict";
 
-// The start of the page: the data that it was written with, or a text that the reader types.
+// Start the page with the data in it, or with a text that the user types.
 
 function start() {
-  listen();
+  addListeners();
   const form = byId("form");
-  if (form) form.addEventListener("submit", submitted);
+  if (form) form.addEventListener("submit", sendText);
   const explored = JSON.parse(byId("data").textContent);
   if (explored) showText(explored);
 }
 
 /** Send the typed text to the server and show its answer. */
-async function submitted(event) {
+async function sendText(event) {
   event.preventDefault();
   const button = byId("form").querySelector("button");
   button.disabled = true;

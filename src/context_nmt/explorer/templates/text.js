@@ -6,8 +6,8 @@ const page = {
   explored: null, // the data; explorer/page.py describes it
   lines: [], // from top to bottom: {sentence, side, run, words, spans}; run is null for source and reference
   selected: null, // {line, word}
-  isPinned: false, // whether the selection stays while the pointer moves on
-  run: 0, // whose attention is marked in the text
+  isPinned: false, // whether the selection stays while the pointer moves
+  run: 0, // the run whose attention is marked in the text
   choice: { layer: null, head: null }, // null: the mean over all
 };
 
@@ -17,12 +17,12 @@ function byId(id) {
 
 /** Return a new element; children that are strings become text. */
 function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== false) made.setAttribute(name, value);
+    if (value !== null && value !== false) node.setAttribute(name, value);
   }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
 
 function percent(share) {
@@ -38,18 +38,18 @@ function bold(text, attributes = {}) {
   return element("b", attributes, text);
 }
 
-/** Return the line of a sentence; the source and the reference have the run null. */
+/** Return the line of a sentence; `run` is null for the source and the reference. */
 function lineAt(sentence, side, run) {
   return page.lines.find((line) => line.sentence === sentence && line.side === side && line.run === run);
 }
 
-/** Show an explored text in place of the one before. */
+/** Show an explored text instead of the current one. */
 function showText(explored) {
   unpacked.clear();
   const labels = explored.runs.map((run) => run.label);
   explored.runs.forEach((run) => {
-    const isAlone = labels.indexOf(run.label) === labels.lastIndexOf(run.label);
-    if (!isAlone) run.label = run.name; // other seeds of the variant have the same label
+    const isUnique = labels.indexOf(run.label) === labels.lastIndexOf(run.label);
+    if (!isUnique) run.label = run.name; // other seeds of the variant have the same label
   });
   Object.assign(page, { explored, lines: [], selected: null, isPinned: false, run: explored.runs.length - 1 });
   byId("panel").hidden = false;
@@ -71,11 +71,11 @@ function showText(explored) {
 function sentenceBlock(sentence, number) {
   const { runs } = page.explored;
   const translations = runs.map((run) => run.sentences[number].target);
-  const place = sentence.line === number + 1 ? null : element("small", {}, `line ${sentence.line}`);
+  const lineNumber = sentence.line === number + 1 ? null : element("small", {}, `line ${sentence.line}`);
   const block = element(
     "section",
     { id: `sentence-${number + 1}` },
-    element("h2", {}, `${number + 1} `, place, element("span", { class: "share" })),
+    element("h2", {}, `${number + 1} `, lineNumber, element("span", { class: "share" })),
     lineOf({ sentence: number, side: "source", run: null, words: sentence.source }, "source"),
   );
   if (sentence.reference) {
@@ -90,7 +90,7 @@ function sentenceBlock(sentence, number) {
   return block;
 }
 
-/** Return for each word how it differs: from the reference, from another system, both or neither. */
+/** Return for each word whether it differs from the reference, and whether it differs from another system. */
 function differences(words, reference, others) {
   const differs = (other) => {
     const counterparts = align(words, other);
@@ -100,7 +100,7 @@ function differences(words, reference, others) {
   const fromOthers = others.map(differs);
   return words.map((_, index) => ({
     reference: fromReference[index],
-    systems: fromOthers.some((one) => one[index]),
+    systems: fromOthers.some((differing) => differing[index]),
   }));
 }
 
@@ -117,12 +117,12 @@ function lineOf(line, label, marks = [], outcome = null) {
     ];
     const notes = [mark?.reference && "unlike the reference", mark?.systems && "the systems differ"];
     const note = notes.filter(Boolean).join("; ");
-    const made = element("span", { class: classes.filter(Boolean).join(" "), role: "button", tabindex: "-1" }, word);
-    made.dataset.line = page.lines.length;
-    made.dataset.word = index;
-    made.dataset.note = note;
-    describe(made, word, note);
-    return made;
+    const span = element("span", { class: classes.filter(Boolean).join(" "), role: "button", tabindex: "-1" }, word);
+    span.dataset.line = page.lines.length;
+    span.dataset.word = index;
+    span.dataset.note = note;
+    describe(span, word, note);
+    return span;
   });
   page.lines.push(line);
   const words = element("span", { class: "words", lang: languages[line.side] });
@@ -160,8 +160,8 @@ function candidatesTable(candidates, number) {
       const text = scores[index].toFixed(2);
       const best = Math.max(...scores);
       if (scores[index] < best) return element("td", {}, text);
-      const isAlone = scores.filter((score) => score === best).length === 1;
-      return element("td", { class: "chosen" }, `${isAlone ? "chosen" : "tied"} ${text}`);
+      const isUnique = scores.filter((score) => score === best).length === 1;
+      return element("td", { class: "chosen" }, `${isUnique ? "chosen" : "tied"} ${text}`);
     });
     const text = `${candidate.correct ? "✓" : "✗"} ${candidate.text.join(" ")}`;
     return element("tr", {}, element("td", { lang: languages.target }, text), ...scores);
