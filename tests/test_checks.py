@@ -268,8 +268,8 @@ def test_a_corpus_to_download_without_documents_or_a_split_is_refused_before_the
 @pytest.mark.parametrize(
     ("section", "entry", "message"),
     [
-        ("generated", "multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
-        ("generated", "../src: {}", "generated.../src: not the name of a folder"),
+        ("generated", "multi30k: {}", "generated.multi30k: an entry under corpora also has this name"),
+        ("generated", "../src: {}", "generated.../src: the name must be that of a folder"),
         ("generated", "tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
         ("corpora", "mine: {}", "corpora.mine: format: this key is required"),
         (

@@ -7,7 +7,7 @@ import pytest
 from measured import assert_golden
 
 from context_nmt.__main__ import main
-from context_nmt.corpus.samples import mark_tokens, sampled
+from context_nmt.corpus.samples import mark_tokens, sample_documents
 from context_nmt.files import UserError
 from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
@@ -169,13 +169,13 @@ def test_files_that_do_not_fit_are_refused(corpus, name, lines, message):
 def test_a_sample_marks_pronouns_and_ambiguous_words(corpus, tmp_path):
     for language in ("de", "cs"):
         write(tmp_path / f"plain/dev.{language}", ["Eins | zwei.", "Drei."])  # without documents, each sentence is one
-    lines = [*sampled(corpus, split="test", documents=1, seed=1)]
-    lines += sampled(tmp_path / "plain", split="dev", documents=2, seed=1)
+    lines = [*sample_documents(corpus, split="test", documents=1, seed=1)]
+    lines += sample_documents(tmp_path / "plain", split="dev", documents=2, seed=1)
     assert_golden("".join(f"{line}\n" for line in lines), "corpus_sample.md")
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
-    drawn = [[*sampled(corpus, split="train", documents=1, seed=seed)][2] for seed in (*range(9), *range(9))]
+    drawn = [[*sample_documents(corpus, split="train", documents=1, seed=seed)][2] for seed in (*range(9), *range(9))]
     assert set(drawn) == {"## Document 0", "## Document 1"}
     assert drawn[:9] == drawn[9:]
 
@@ -190,7 +190,7 @@ def test_a_sample_depends_on_its_seed_only(corpus):
 )
 def test_what_cannot_be_sampled_is_refused(corpus, options, message):
     with pytest.raises(UserError, match=message):
-        next(sampled(corpus, **{"split": "test", "documents": 1, "seed": 1} | options))
+        next(sample_documents(corpus, **{"split": "test", "documents": 1, "seed": 1} | options))
 
 
 def test_a_token_that_the_text_spells_otherwise_is_passed_over():

@@ -8,7 +8,7 @@ from measured import assert_golden
 
 from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile
-from context_nmt.corpus.fetching import downloaded
+from context_nmt.corpus.fetching import download_path
 from context_nmt.corpus.status import find_corpora
 from context_nmt.files import UserError, read_json, read_yaml
 
@@ -53,7 +53,7 @@ def found(project):
 def test_a_corpus_is_here_or_can_be_had_somewhere(project, monkeypatch):
     found(project)
     assert_golden((project / "status.json").read_text(encoding="utf-8"), "corpus-status.json")
-    kept = downloaded(DownloadFile(**KNOWN), project / "data/.downloads")
+    kept = download_path(DownloadFile(**KNOWN), project / "data/.downloads")
     kept.parent.mkdir()
     kept.write_bytes(b"b\n")
     assert found(project)["away"]["download"] == {"bytes": 0, "unknown": 1}

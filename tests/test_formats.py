@@ -244,7 +244,7 @@ DEV_SGM, TEST_SGM = "processed/dev/dev_trg.sgm", "processed/test/test_trg.sgm"
 EPISODES_151 = {f"orignal/train/separated/{n}.{side}": "a\n" for n in range(100, 250) for side in ("zh", "en")}
 CHATS_151 = {str(n): CHATS["one"] for n in range(150)} | {"x": [said("agent", "a\nb", "c")]}
 BLOCKS_151 = {str(n): {"type": "a", "examples": [CHOICE]} for n in range(150)} | {"x": {"type": "a"}}
-NO_LINES = ((None, "None is no text"), (5, "5 is no text"), ("two\nlines", "a line break"))
+NO_LINES = ((None, "None is not a string"), (5, "5 is not a string"), ("two\nlines", "a line break"))
 ONE_TALK = xml({5: ["x"]})
 
 
@@ -265,9 +265,9 @@ ONE_TALK = xml({5: ["x"]})
             for changed, why in (
                 (ONE_TALK.replace('docid="5"', 'docid="5b"'), "not in de"),
                 (xml({5: ["x", "y"]}), "2 lines in "),
-                (ONE_TALK.replace("</seg>", ""), "is no whole segment"),
-                (ONE_TALK.replace("x", "x&#10;y"), "is no whole segment"),
-                (ONE_TALK.replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is no whole segment"),
+                (ONE_TALK.replace("</seg>", ""), "is not a whole segment"),
+                (ONE_TALK.replace("x", "x&#10;y"), "is not a whole segment"),
+                (ONE_TALK.replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is not a whole segment"),
                 (xml({5: ["sch\udcf6n"]}), "is not UTF-8"),
             )
         ),
@@ -329,7 +329,7 @@ NO_SUBTITLES = [
     ({"es": "una\n"}, r"toy/a\.zip: .*Subs\.en-es\.es has 1 lines, and Subs\.en-es\.ids has 28"),
     ({"es": "una\n" * 27}, r"Subs\.en-es\.es has 27 lines"),
     ({"es": "una\n" * 29}, r"Subs\.en-es\.es has 29 lines"),
-    ({"ids": None}, r"the archive has 0 files \.ids"),
+    ({"ids": None}, r"the archive has 0 \.ids files"),
     ({"es": None}, r"Subs\.en-es\.es"),
 ]
 

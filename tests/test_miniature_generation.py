@@ -243,7 +243,7 @@ def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_the_sou
     ("changed", "message"),
     [
         ({"probing": replace(SMALL.probing, documents=3)}, r"probing task .* raise probing\.documents \(3\)"),
-        ({"rates": RateSettings(plural=1.0)}, r"found no 1 different items of 'pronouns within' with these rates"),
+        ({"rates": RateSettings(plural=1.0)}, r"cannot draw 1 different items of 'pronouns within' with these rates"),
     ],
 )
 def test_too_few_sentences_or_items_are_named_and_nothing_is_left(tmp_path, changed, message):

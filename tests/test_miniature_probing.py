@@ -9,7 +9,7 @@ import nltk
 import pytest
 
 from context_nmt.files import UserError
-from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.clauses import LexiconIndex
 from context_nmt.miniature.documents import Document
 from context_nmt.miniature.grammar import Leaf, Node, realise
 from context_nmt.miniature.lexicon import load_lexicon
@@ -18,7 +18,7 @@ from context_nmt.miniature.probing import (
     BalancedSampler,
     ParsedSentence,
     main_verb,
-    numbered,
+    number_tokens,
     object_noun,
     subject_noun,
     write_probing_tasks,
@@ -42,7 +42,7 @@ def parsed(brackets):
     """The sentence of a tree, with a capital at its start."""
     tree = nltk.Tree.fromstring(brackets)
     tokens, tags = zip(*tree.pos(), strict=True)
-    return ParsedSentence((tokens[0].capitalize(), *tokens[1:]), tags, numbered(nodes(tree)))
+    return ParsedSentence((tokens[0].capitalize(), *tokens[1:]), tags, number_tokens(nodes(tree)))
 
 
 def nodes(tree):
@@ -52,7 +52,7 @@ def nodes(tree):
 
 @pytest.fixture(scope="module")
 def pool():
-    vocabulary, rates = Vocabulary(load_lexicon()), MiniatureSettings().probing_rates
+    vocabulary, rates = LexiconIndex(load_lexicon()), MiniatureSettings().probing_rates
     documents = [Document(vocabulary, rates, Random(f"probing {number}")).plan() for number in range(1600)]
     return [ParsedSentence.of(realise(sentence)) for document in documents for sentence in document]
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from measured import assert_golden
 
-from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.clauses import LexiconIndex
 from context_nmt.miniature.documents import Document
 from context_nmt.miniature.grammar import realise
 from context_nmt.miniature.lexicon import TABLES, german_adjective, german_form, load_lexicon
@@ -151,7 +151,7 @@ def test_tree_tags_and_alignment():
 
 @pytest.fixture(scope="module")
 def drawn():
-    vocabulary = Vocabulary(LEXICON)
+    vocabulary = LexiconIndex(LEXICON)
     documents = [Document(vocabulary, RateSettings(), Random(f"syntax {number}")).plan() for number in range(600)]
     return [realise(sentence) for document in documents for sentence in document]
 

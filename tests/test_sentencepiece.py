@@ -78,7 +78,7 @@ def test_cleaning_counts_tokens_whatever_the_units(tmp_path):
     assert read_lines(tmp_path / "sentencepiece/tokenized/train.en") == [SENTENCE, SENTENCE.upper()]
     lines = [SENTENCE, "\u201eJa\u201c \u2026"]  # normalized where the side says so
     root = build(tmp_path / "normalized", lines, SideSettings(truecase=False), pieces())
-    assert back(root)[1] == MosesSide("de", SideSettings()).untokenized(lines[1]) == '"Ja" ...'
+    assert back(root)[1] == MosesSide("de", SideSettings()).normalize(lines[1]) == '"Ja" ...'
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])

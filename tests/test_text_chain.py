@@ -10,7 +10,7 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from context_nmt.corpus import workers
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.hypotheses import digests, read_hypotheses, write_hypotheses
-from context_nmt.corpus.moses import INNER, MosesSide, marks
+from context_nmt.corpus.moses import INNER_MARKS, MosesSide, combining_marks
 from context_nmt.corpus.subwords import Segmenter, segment_corpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.tokenizing import tokenize_corpus
@@ -77,7 +77,7 @@ def test_every_line_keeps_its_place_there_and_back(tmp_path_factory, lines, side
     ):
         moses, segmenter = MosesSide(language, side), Segmenter(root / "subwords", language)
         cased, tokens = (read_lines(root / "tokenized" / f"test.{language}{end}") for end in (".cased", ""))
-        assert cased == [moses.tokens(line) for line in moses.prepared(lines)]
+        assert cased == [moses.tokens(line) for line in moses.prepare(lines)]
         assert [line.lower() for line in tokens] == [line.lower() for line in cased] or side.truecase
         assert [len(line.split(" ")) for line in tokens] == [len(line.split(" ")) for line in cased]
         written = [vocabulary.text(sentence) for sentence in ids]
@@ -106,7 +106,7 @@ def test_plain_sentences_come_back_as_they_were(tmp_path_factory, lines, joint, 
     assert back(build(tmp_path_factory.mktemp("corpus"), lines, SideSettings(), units)) == lines
 
 
-KEPT = {*marks(), *INNER}  # stay with their letters; sacremoses separates them
+KEPT = {*combining_marks(), *INNER_MARKS}  # stay with their letters; sacremoses separates them
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_tokens_are_those_of_sacremoses(language, text, hyphens):
 @pytest.mark.parametrize("kind", ["bpe", "sentencepiece"])
 def test_several_processes_write_what_one_writes(tmp_path, monkeypatch, kind):
     lines = [f'{SENTENCE} "Wer{number % 7}?" a\u2028b\r{number}' * (number % 4) for number in range(60)]
-    monkeypatch.setattr(workers, "CHUNK", 7)
+    monkeypatch.setattr(workers, "CHUNK_LINES", 7)
     written = []
     for cores in (1, 2, 3):
         monkeypatch.setattr(workers, "usable_cores", lambda cores=cores: cores)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from context_nmt.corpus.batching import joined, pad, sentences_before, with_previous
+from context_nmt.corpus.batching import join_sentences, pad, sentences_before, with_previous
 from context_nmt.corpus.binarized import BinarizedCorpus, Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, Vocabulary
 from context_nmt.decoding import masked_search
@@ -162,8 +162,8 @@ def _autoregressive(
             own_sources = sources[max(first, number - model.previous_sources) : number + 1]
             own_targets = [*seen[max(first, number - model.previous_targets) : number], translations[number]]
             ids = (
-                pad([joined(own_sources), *(sources[row] for row in rows[1:])], last=END),
-                pad([joined(own_targets), *(seen[row] for row in rows[1:])], first=BEGIN),
+                pad([join_sentences(own_sources), *(sources[row] for row in rows[1:])], last=END),
+                pad([join_sentences(own_targets), *(seen[row] for row in rows[1:])], first=BEGIN),
                 previous,
             )
             model.predict(*(torch.from_numpy(one).to(device) for one in ids))
