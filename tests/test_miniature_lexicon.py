@@ -1,4 +1,4 @@
-"""Word forms are those of a grammar book; the lexicon holds what a grammar needs, and says which entry is wrong."""
+"""Word forms match a grammar book; the lexicon has the words that the grammars need, and errors name the entry."""
 
 from collections import Counter
 from pathlib import Path
@@ -97,15 +97,17 @@ def test_both_senses_of_a_word_share_it_and_nothing_else():
         assert all(LEXICON.adjectives[name].cue for name in noun.adjectives), noun.name
 
 
-def test_verbs_adjectives_and_prepositions_go_with_what_is_there():
+def test_verbs_adjectives_and_prepositions_go_with_existing_kinds_of_nouns():
     kinds = {noun.kind for noun in NOUNS}
     for verb in LEXICON.verbs.values():
         assert kinds.issuperset(verb.subject + verb.object), verb.name
         assert bool(verb.object) == (verb.frame in get_args(WithObject)), verb.name
         assert bool(verb.prepositions) == (verb.frame in ("positional", "directional")), verb.name
         assert {LEXICON.prepositions[name].case for name in verb.prepositions} <= {"two-way"}, verb.name
-        own = verb.preposition
-        assert bool(own.en and own.de and own.case) == (verb.frame == "prepositional"), verb.name
+        preposition = verb.preposition
+        assert bool(preposition.en and preposition.de and preposition.case) == (verb.frame == "prepositional"), (
+            verb.name
+        )
     for preposition in LEXICON.prepositions.values():
         assert preposition.case, preposition.name
         assert preposition.kinds, preposition.name

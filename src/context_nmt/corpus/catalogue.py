@@ -153,7 +153,7 @@ class CorpusEntry(Checked):
         for file in self.files:
             self._check_outputs(file)
         for key, is_required in OPTION_IS_REQUIRED.items():
-            formats = [name for name, definition in FORMATS.items() if key in definition.options]
+            formats = [name for name, spec in FORMATS.items() if key in spec.options]
             is_set, is_allowed = getattr(self, key) is not None, self.format in formats
             require(is_allowed or not is_set, f"{key} is for the formats {' and '.join(formats)}, not {self.format}")
             require(is_set or not (is_allowed and is_required), f"{key}: format {self.format} needs it")
@@ -183,7 +183,7 @@ class CorpusEntry(Checked):
     @property
     def contrastive_sets(self) -> list[str]:
         """Names of the contrastive sets, each once."""
-        formats = (name for name, definition in FORMATS.items() if definition.output_kind == "SET")
+        formats = (name for name, spec in FORMATS.items() if spec.output_kind == "SET")
         return sorted({str(file.to) for file in self.files_of_format(*formats)})
 
     @property
@@ -192,9 +192,7 @@ class CorpusEntry(Checked):
 
         A set of sacrebleu may lack the list of documents that is named here.
         """
-        predictable = [
-            name for name, definition in FORMATS.items() if definition.output_keys and definition.output_kind != "SPLIT"
-        ]
+        predictable = [name for name, spec in FORMATS.items() if spec.output_keys and spec.output_kind != "SPLIT"]
         if len(self.files_of_format(*predictable)) < len(self.files):
             return None
         test_sets = {name for test_set in self.sacrebleu for file in test_set.files for name in file.outputs}

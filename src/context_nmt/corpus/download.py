@@ -24,7 +24,7 @@ from context_nmt.corpus.fetching import (
     file_size,
     wait_for_lock,
 )
-from context_nmt.corpus.formats import skipping
+from context_nmt.corpus.formats import AppendedText, skipping
 from context_nmt.files import FULL, UserError, read_json, replacing, replacing_folder, sha256, write_json
 from context_nmt.progress import say
 from context_nmt.settings import check
@@ -35,7 +35,6 @@ WRONG_FORMAT_ERRORS = (AttributeError, KeyError, SyntaxError, TypeError, ValueEr
 GENERATOR = "context_nmt.miniature.generation"
 
 FetchedFiles = dict[str, tuple[Path, str]]  # by file name: the path, and the source (see `fetching`)
-AppendedText = tuple[str, str, int]  # the SPLIT.LANGUAGE that it was appended to, its source, and its number of lines
 
 
 def corpus_modules(entry: CorpusEntry | MiniatureSettings) -> list[str]:
@@ -160,26 +159,26 @@ def _unpack(file: DownloadFile, fetched: FetchedFiles, folder: Path, entry: Corp
     paths, source = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
     unpack = getattr(importlib.import_module(_format_module(format_name)), f"unpack_{format_name}")
     try:
-        texts = unpack(paths, folder, file, entry) or []
+        texts: list[AppendedText] = unpack(paths, folder, file, entry) or []
     except (UserError, *BROKEN_FILE_ERRORS, *WRONG_FORMAT_ERRORS) as error:
         cause = error.__context__ if isinstance(error, UserError) else error
         if isinstance(cause, OSError) and cause.errno in FULL:
             raise cause from None
         reason = str(error).removeprefix(f"{paths[file.name]}: ").partition(":\n")[0]  # tarfile adds a line per format
         raise UserError(f"{source}: cannot be read as {format_name} ({reason})") from None
-    return [(name, f"{member} of {source}" if file.members else source, count) for name, member, count in texts]
+    return [text._replace(source=f"{text.source} of {source}" if file.members else source) for text in texts]
 
 
 def _check_appended_texts(texts: list[AppendedText], corpus: str) -> None:
     """If languages of a split have equally many texts, raise UserError unless corresponding texts are equally long."""
     by_split: dict[str, dict[str, list[AppendedText]]] = defaultdict(lambda: defaultdict(list))
     for text in texts:
-        by_split[text[0].partition(".")[0]][text[0]].append(text)
+        by_split[text.name.partition(".")[0]][text.name].append(text)
     for first, *others in (list(languages.values()) for languages in by_split.values()):
         for other in (other for other in others if len(other) == len(first) > 1):
             for pair in zip(first, other, strict=True):
-                if pair[0][2] != pair[1][2]:
-                    counts = ", ".join(f"{name} {count} (from {source})" for name, source, count in pair)
+                if pair[0].lines != pair[1].lines:
+                    counts = ", ".join(f"{text.name} {text.lines} (from {text.source})" for text in pair)
                     raise UserError(f"{corpus}: texts that belong together have different numbers of lines: {counts}")
 
 

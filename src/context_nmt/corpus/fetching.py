@@ -28,7 +28,7 @@ from context_nmt.files import FULL, UserError, iterate_lines
 from context_nmt.progress import Progress, say
 
 CONNECTION_ERRORS = (ConnectTimeoutError, NewConnectionError, ProxyError)
-CHUNK_BYTES = 2**16  # an interrupted download loses at most these
+CHUNK_BYTES = 2**16  # the most that an interrupted download loses
 MEGABYTE = 10**6
 LARGE_DOWNLOAD = 10 * MEGABYTE  # downloads from this size on are announced
 

@@ -17,7 +17,7 @@ def find_corpora(parameters: Path, corpus: str | None = None, *, mirror: str | N
     """Return the status of every corpus of a project's data/params.yaml by its name, or only of `corpus`.
 
     A status has the keys `folder`, `sentences` and `bytes`, which are null for a corpus that is not here; `from`:
-    generated, download, mirror or by hand; `licence` and `homepage`; `download`, what is still to be download_path:
+    generated, download, mirror or by hand; `licence` and `homepage`; `download`, what is still to be downloaded:
     `bytes`, and the number of files of `unknown` size, without sets of sacrebleu; and `by_hand`, the steps for each
     file that a person must fetch. A mirror with an address is not queried: it counts as having every
     file. Raise UserError for an unknown corpus and for an invalid entry.

@@ -81,7 +81,7 @@ class Generation:
     def _hold_out(self, texts: Iterable[str]) -> None:
         self._held_out.update(text for text in texts if len(text.split()) > SHORT_SENTENCE)
 
-    def _write(self, split: str, documents: Iterable[list[Realised]], learning: Iterable["Oracle"] = ()) -> None:
+    def _write(self, split: str, documents: Iterable[list[Realised]], oracles: Iterable["Oracle"] = ()) -> None:
         lines = 0
         with ExitStack() as stack:
             english, german, index, gold = (
@@ -92,20 +92,20 @@ class Generation:
                 index.write(f"{lines}\n")
                 lines += len(document)
                 records = gold_records(self._index.lexicon, number, document)
-                for words, record in zip(document, records, strict=True):
-                    english.write(words.text("en") + "\n")
-                    german.write(words.text("de") + "\n")
+                for realised, record in zip(document, records, strict=True):
+                    english.write(realised.text("en") + "\n")
+                    german.write(realised.text("de") + "\n")
                     gold.write(json.dumps(record, ensure_ascii=False) + "\n")
-                    for oracle in learning:
-                        oracle.learn(words)
+                    for oracle in oracles:
+                        oracle.learn(realised)
 
     def _write_bound(self, split: str, documents: Iterable[list[Realised]]) -> None:
         for source, target in DIRECTIONS:
             oracle = self._oracles[source]
             translations = (
-                realise(words.sentence.ordered_as(source), oracle.guesses(words)).text(target)
+                realise(realised.sentence.ordered_as(source), oracle.guesses(realised)).text(target)
                 for document in documents
-                for words in document
+                for realised in document
             )
             write_lines(self._folder / f"{split}.bound.{target}", translations)
 
@@ -129,9 +129,9 @@ def _write_probing(settings: MiniatureSettings, folder: Path) -> None:
     write_probing_tasks(sentences, folder, settings.probing, Random(f"{settings.seed} probing tasks"))
 
 
-def _texts(words: list[Realised]) -> list[str]:
+def _texts(document: list[Realised]) -> list[str]:
     """Return the sentences of a document, and the whole document, in both languages."""
-    sides = [[sentence.text(language) for sentence in words] for language in LANGUAGES]
+    sides = [[sentence.text(language) for sentence in document] for language in LANGUAGES]
     return [text for lines in sides for text in (*lines, "\n".join(lines))]
 
 
@@ -141,19 +141,19 @@ def _texts(words: list[Realised]) -> list[str]:
 def gold_records(lexicon: Lexicon, number: int, document: Sequence[Realised]) -> Iterator[Record]:
     """Yield a record for each sentence of document `number`; raise ValueError for a pronoun without an antecedent."""
     last: dict[Entity, tuple[int, Part]] = {}  # the latest mention: the index of its sentence, and its head
-    for index, words in enumerate(document):
+    for index, realised in enumerate(document):
         pronouns: list[Record] = []
         synonyms: list[Record] = []
         nouns: set[Entity] = set()
-        for phrase, head in words.mentions():
-            positions, previous = _positions(words, head), last.get(phrase.entity)
+        for phrase, head in realised.mentions():
+            positions, previous = _positions(realised, head), last.get(phrase.entity)
             distance = None if previous is None else index - previous[0]
             if phrase.form != "pronoun":
                 nouns.add(phrase.entity)
                 if phrase.form != "name":
                     synonyms += _synonym_records(phrase.entity.wording, positions, distance)
             elif previous is None:
-                raise ValueError(f"a pronoun without an antecedent in: {words.text('en')}")
+                raise ValueError(f"a pronoun without an antecedent in: {realised.text('en')}")
             else:
                 antecedent = {"sentence": previous[0], **_positions(document[previous[0]], previous[1])}
                 within = phrase.entity in nouns
@@ -162,10 +162,12 @@ def gold_records(lexicon: Lexicon, number: int, document: Sequence[Realised]) ->
         yield {
             "document": number,
             "sentence": index,
-            **_tokens_and_tree(words),
-            "alignment": words.alignment(),
+            **_tokens_and_tree(realised),
+            "alignment": realised.alignment(),
             "pronouns": pronouns,
-            "senses": [_sense_record(lexicon, document, index, ambiguity) for ambiguity in words.sentence.ambiguities],
+            "senses": [
+                _sense_record(lexicon, document, index, ambiguity) for ambiguity in realised.sentence.ambiguities
+            ],
             "synonyms": synonyms,
         }
 
@@ -177,19 +179,19 @@ def _tokens_and_tree(realised: Realised) -> Record:
     }
 
 
-def _positions(words: Realised, part: Part) -> dict[str, int]:
-    return {language: words.position(language, part) for language in LANGUAGES}
+def _positions(realised: Realised, part: Part) -> dict[str, int]:
+    return {language: realised.position(language, part) for language in LANGUAGES}
 
 
 def _sense_record(lexicon: Lexicon, document: Sequence[Realised], index: int, ambiguity: Ambiguity) -> Record:
-    words, entity = document[index], ambiguity.phrase.entity
+    realised, entity = document[index], ambiguity.phrase.entity
     noun, cue_index = entity.wording.noun, index - 1 if ambiguity.position == "previous" else index
-    wrong = realise(words.sentence, {entity: Wording.usual(lexicon.other_sense(noun))})
+    wrong = realise(realised.sentence, {entity: Wording.usual(lexicon.other_sense(noun))})
     return {
         "side": noun.side,
         "word": noun.ambiguous_word,
         "sense": noun.name,
-        **_positions(words, (ambiguity.phrase, "noun")),
+        **_positions(realised, (ambiguity.phrase, "noun")),
         "cue": ambiguity.position,
         "cue_word": {"sentence": cue_index, **_positions(document[cue_index], ambiguity.cue)},
         "distractor": wrong.text("de" if noun.side == "en" else "en"),
@@ -223,30 +225,30 @@ class Oracle:
         self._source, self._target = source, "de" if source == "en" else "en"
         self._counts: Counter[tuple[Question, str]] = Counter()
 
-    def learn(self, words: Realised) -> None:
+    def learn(self, realised: Realised) -> None:
         """Count the answers to the questions that a training sentence leaves open."""
-        self._counts.update((question, answer) for question, answer, _, _ in self._open_choices(words))
+        self._counts.update((question, answer) for question, answer, _, _ in self._open_choices(realised))
 
-    def guesses(self, words: Realised) -> dict[Entity | NounPhrase, Wording]:
+    def guesses(self, realised: Realised) -> dict[Entity | NounPhrase, Wording]:
         """Return a wording for each word that a sentence leaves open; ties go to the first answer in the alphabet."""
         wordings: dict[Entity | NounPhrase, Wording] = {}
-        for question, _, mentions, answers in self._open_choices(words):
+        for question, _, mentions, answers in self._open_choices(realised):
             best = min(answers, key=lambda answer: (-self._counts[question, answer], answer))
             wordings |= dict.fromkeys(mentions, answers[best])
         return wordings
 
-    def _open_choices(self, words: Realised) -> Iterator[OpenChoice]:
+    def _open_choices(self, realised: Realised) -> Iterator[OpenChoice]:
         pronouns: dict[Entity, list[NounPhrase]] = {}
         named: set[Entity] = set()
-        for phrase, _ in words.mentions():
+        for phrase, _ in realised.mentions():
             if phrase.form == "pronoun":
                 pronouns.setdefault(phrase.entity, []).append(phrase)
             else:
                 named.add(phrase.entity)
         for entity, phrases in pronouns.items():
             if entity not in named:
-                yield from self._open_pronoun(words.sentence, entity.wording, phrases)
-        for ambiguity in words.sentence.ambiguities:
+                yield from self._open_pronoun(realised.sentence, entity.wording, phrases)
+        for ambiguity in realised.sentence.ambiguities:
             entity = ambiguity.phrase.entity
             noun = entity.wording.noun
             if ambiguity.position == "previous" and noun.side == self._source:

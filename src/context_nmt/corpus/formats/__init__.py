@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from context_nmt.files import UserError, read_json
 
@@ -12,6 +12,14 @@ LISTED_PLACES = 5  # in a note
 PARSE_ERRORS = (AttributeError, KeyError, TypeError, ValueError, UserError)  # of another structure, or not UTF-8
 
 Parsed = TypeVar("Parsed")
+
+
+class AppendedText(NamedTuple):
+    """A text that was appended to a file of a corpus."""
+
+    name: str  # SPLIT.LANGUAGE
+    source: str  # for messages
+    lines: int
 
 
 class SkipCounts:

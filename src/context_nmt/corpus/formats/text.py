@@ -25,16 +25,15 @@ from typing import IO
 
 from context_nmt.corpus.catalogue import SKIPPED, TRAIN, CorpusEntry, DownloadFile, names_in
 from context_nmt.corpus.documents import write_sizes
-from context_nmt.corpus.formats import skipping
+from context_nmt.corpus.formats import AppendedText, skipping
 from context_nmt.files import UserError
 
 BAR_SEPARATORS = (b" ||| ", b"|||")  # the second for lines without spaces around the bars
 
-Text = tuple[str, str, int]  # the file that a text is appended to, the text's own name, and its number of lines
 Episode = list[range]  # its lines: several ranges if bad lines are between them
 
 
-def unpack_text(paths: dict[str, Path], folder: Path, file: DownloadFile, _: CorpusEntry) -> list[Text]:
+def unpack_text(paths: dict[str, Path], folder: Path, file: DownloadFile, _: CorpusEntry) -> list[AppendedText]:
     """Append a text to the file `to` of a folder, or members of an archive to the files named in `members`.
 
     Return the appended texts in order. Skip lines with another number of fields. Raise UserError for too many of them
@@ -44,7 +43,7 @@ def unpack_text(paths: dict[str, Path], folder: Path, file: DownloadFile, _: Cor
     if file.to is not None:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as text:
             return _append(text, folder, file.to, file.name)
-    texts = list[Text]()
+    texts = list[AppendedText]()
     with zipfile.ZipFile(path) if zipfile.is_zipfile(path) else tarfile.open(path) as archive:
         for member, layout in sorted(file.members.items()):
             with _open_member(archive, member) as text:
@@ -66,7 +65,7 @@ def _open_member(archive: zipfile.ZipFile | tarfile.TarFile, name: str) -> IO[by
     return content
 
 
-def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: str) -> list[Text]:
+def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: str) -> list[AppendedText]:
     """Append each field of every line to the file of its name; if lines have no fields, keep them as they are."""
     names = names_in(layout)
     with ExitStack() as stack, skipping(source, "lines") as counts:
@@ -83,7 +82,7 @@ def _append(text: IO[bytes] | gzip.GzipFile, folder: Path, layout: str, source: 
             for field, file in zip(fields, files, strict=True):
                 if file is not None:
                     file.write(field + b"\n")
-    return [(name, source, counts.total - counts.bad) for name in names if name != SKIPPED]
+    return [AppendedText(name, source, counts.total - counts.bad) for name in names if name != SKIPPED]
 
 
 def _fields(line: bytes, layout: str, count: int) -> list[bytes]:
