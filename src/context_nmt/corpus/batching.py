@@ -35,13 +35,13 @@ def length_batches(
     ties = np.arange(len(source_lengths)) if random is None else random.permutation(len(source_lengths))
     order = np.lexsort((ties, source_lengths, target_lengths))
     batches: list[Indices] = []
-    start, widest = 0, 0
+    start, longest = 0, 0
     for position, index in enumerate(order):
         longer = max(int(source_lengths[index]), int(target_lengths[index]))
-        if position > start and max(widest, longer) * (position + 1 - start) > tokens:
+        if position > start and max(longest, longer) * (position + 1 - start) > tokens:
             batches.append(order[start:position])
-            start, widest = position, 0
-        widest = max(widest, longer)
+            start, longest = position, 0
+        longest = max(longest, longer)
     if len(order):
         batches.append(order[start:])
     if random is not None:
@@ -67,15 +67,15 @@ def document_batches(
     lengths = np.maximum(source_lengths, target_lengths)
     batches: list[Indices] = []
     batch: list[int] = []
-    rows = widest = 0
+    rows = longest = 0
     for document in random.permutation(len(documents)) if random is not None else range(len(documents)):
         for number in documents[document]:
-            if batch and max(widest, lengths[number]) * (rows + 1) > tokens:
+            if batch and max(longest, lengths[number]) * (rows + 1) > tokens:
                 batches.append(np.array(batch))
                 earlier = lengths[max(documents[document].start, number - reach) : number]
-                batch, rows, widest = [], len(earlier), int(earlier.max(initial=0))
+                batch, rows, longest = [], len(earlier), int(earlier.max(initial=0))
             batch.append(number)
-            rows, widest = rows + 1, max(widest, int(lengths[number]))
+            rows, longest = rows + 1, max(longest, int(lengths[number]))
     if batch:
         batches.append(np.array(batch))
     if random is not None:

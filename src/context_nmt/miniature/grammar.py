@@ -100,11 +100,11 @@ class English(Grammar):
         label, constituents = "SQ" if sentence.question else "S", self._clause(sentence.clause, sentence.question)
         if sentence.speaker and sentence.speaking:
             tense, number = sentence.speaking_tense, self._number(sentence.speaker)
-            said = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
+            verb = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
             quotes = [leaf("``", '"', sentence, "open"), leaf("''", '"', sentence, "close")]
             comma, speaker = leaf(",", ",", sentence, "comma"), self._noun_phrase(sentence.speaker, "subject")
             label = "SINV"
-            constituents = (quotes[0], Node("S", constituents), comma, quotes[1], node("VP", said), speaker)
+            constituents = (quotes[0], Node("S", constituents), comma, quotes[1], node("VP", verb), speaker)
         if sentence.second and sentence.conjunction:
             comma = leaf(",", ",", sentence, "comma")
             conjunction = leaf("CC", sentence.conjunction.en, sentence, "conjunction")
@@ -348,13 +348,13 @@ class German(Grammar):
         return [*words, leaf("NN" if before else "ADV", last, clause, role)]
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> list[Leaf]:
-        first, *others = self._noun_phrase(phrase.noun_phrase, phrase.case)
+        first, *rest = self._noun_phrase(phrase.noun_phrase, phrase.case)
         preposition = leaf("APPR", phrase.preposition.de, phrase, "preposition")
         contraction = TABLES["contractions"].get(f"{preposition.word} {first.word}")
         # A restrictive relative clause prevents the contraction: "in dem Haus, das …".
         if contraction and phrase.noun_phrase.form == "definite" and not phrase.noun_phrase.relative:
-            return [Leaf("APPRART", contraction, preposition.parts + first.parts), *others]
-        return [preposition, first, *others]
+            return [Leaf("APPRART", contraction, preposition.parts + first.parts), *rest]
+        return [preposition, first, *rest]
 
     def _noun_phrase(self, phrase: NounPhrase, case: str) -> list[Leaf]:
         words = self._simple_noun_phrase(phrase, case)
@@ -375,8 +375,8 @@ class German(Grammar):
             words.append(leaf("ADJA", declined, phrase, f"adjective {index}"))
         words.append(leaf("NN", noun.forms[case, number], phrase, "noun"))
         if phrase.attribute:
-            article, *others = self._noun_phrase(phrase.attribute, "genitive")
-            words += [article._replace(parts=((phrase.attribute, "of"), *article.parts)), *others]
+            article, *rest = self._noun_phrase(phrase.attribute, "genitive")
+            words += [article._replace(parts=((phrase.attribute, "of"), *article.parts)), *rest]
         if phrase.relative:
             relative_case = phrase.relative.verb.case if phrase.relative_role == "object" else "nominative"
             pronoun = leaf("PRELS", german_form("relative", noun.gender, number, relative_case), phrase, "relative")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from context_nmt.files import UserError, read_json
 
 MAX_BAD_SHARE = 0.01
-LISTED_PLACES = 5  # in a note
+LISTED_LOCATIONS = 5  # in a note
 PARSE_ERRORS = (AttributeError, KeyError, TypeError, ValueError, UserError)  # of another structure, or not UTF-8
 
 Parsed = TypeVar("Parsed")
@@ -27,22 +27,22 @@ class SkipCounts:
 
     def __init__(self) -> None:
         self.total = self.bad = 0
-        self.places: list[str] = []
+        self.locations: list[str] = []
 
     @contextmanager
-    def skip_on_error(self, place: str) -> Iterator[None]:
+    def skip_on_error(self, location: str) -> Iterator[None]:
         """Count one unit; skip it if the block raises one of PARSE_ERRORS."""
         self.total += 1
         try:
             yield
         except PARSE_ERRORS as error:
-            self.skip(place, f"lacks {error}" if isinstance(error, KeyError) else str(error))
+            self.skip(location, f"lacks {error}" if isinstance(error, KeyError) else str(error))
 
-    def skip(self, place: str, reason: str) -> None:
+    def skip(self, location: str, reason: str) -> None:
         """Count a unit as bad that is already in `total`."""
         self.bad += 1
-        if len(self.places) < LISTED_PLACES:
-            self.places.append(f"{place} ({reason})")
+        if len(self.locations) < LISTED_LOCATIONS:
+            self.locations.append(f"{location} ({reason})")
 
 
 @contextmanager
@@ -55,10 +55,10 @@ def skipping(file: str, unit: str) -> Iterator[SkipCounts]:
     share = f"{counts.bad:,} of {counts.total:,}"
     if counts.bad > MAX_BAD_SHARE * counts.total:
         allowed = f"at most {MAX_BAD_SHARE:.0%} may be bad"
-        raise UserError(f"{file}: bad {unit}: {share}; {allowed}. The first: {counts.places[0]}")
+        raise UserError(f"{file}: bad {unit}: {share}; {allowed}. The first: {counts.locations[0]}")
     if counts.bad:
-        more = f"; and {counts.bad - LISTED_PLACES:,} more" if counts.bad > LISTED_PLACES else ""
-        print(f"note: {file}: bad {unit} left out: {share}: {'; '.join(counts.places)}{more}")
+        more = f"; and {counts.bad - LISTED_LOCATIONS:,} more" if counts.bad > LISTED_LOCATIONS else ""
+        print(f"note: {file}: bad {unit} left out: {share}: {'; '.join(counts.locations)}{more}")
 
 
 def parse_json(path: Path, name: str, unit: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:

@@ -103,7 +103,7 @@ class Talk(NamedTuple):
     """A talk in one language."""
 
     number: str  # WIT3's, the same in all languages; in a training text, the last one before the title
-    place: str  # for messages
+    location: str  # for messages
     lines: list[str]
     problems: list[str]
 
@@ -176,13 +176,13 @@ def _element_end(lines: list[str], start: int, closing: str) -> int | None:
     return None
 
 
-def _add_text(talks: list[Talk], place: str, text: str | None) -> None:
+def _add_text(talks: list[Talk], location: str, text: str | None) -> None:
     if not talks:
-        raise UserError(f"{place} is text before the first talk")
+        raise UserError(f"{location} is text before the first talk")
     if text is None or "\n" in text:
-        talks[-1].problems.append(f"{place} is not a whole segment")
+        talks[-1].problems.append(f"{location} is not a whole segment")
     elif not text.isascii() and re.search("[\udc80-\udcff]", text):
-        talks[-1].problems.append(f"{place} is not UTF-8")
+        talks[-1].problems.append(f"{location} is not UTF-8")
     else:
         talks[-1].lines.append(text)
 
@@ -196,11 +196,11 @@ def _parallel_talks(split: str, languages: dict[str, list[Talk]]) -> dict[str, D
             with counts.skip_on_error(f"talk {key[0]}"):
                 talks = [side[key] for side in sides.values() if key in side]
                 if missing := [language for language, side in sides.items() if key not in side]:
-                    raise ValueError(f"{talks[0].place}; not in {', '.join(missing)}")
+                    raise ValueError(f"{talks[0].location}; not in {', '.join(missing)}")
                 if problems := [problem for talk in talks for problem in talk.problems]:
                     raise ValueError(problems[0])
                 if len({len(talk.lines) for talk in talks}) > 1:
-                    raise ValueError(", ".join(f"{len(talk.lines)} lines in {talk.place}" for talk in talks))
+                    raise ValueError(", ".join(f"{len(talk.lines)} lines in {talk.location}" for talk in talks))
                 for language, talk in zip(kept, talks, strict=True):
                     kept[language].append(talk.lines)
     return kept
