@@ -1,4 +1,4 @@
-"""Made-up files of every format of data/params.yaml, alike for all corpora or for a mirror of them all.
+"""Made-up files of every format of data/params.yaml, single or as a mirror of all corpora.
 
 The same entry always gives the same bytes, so that checksums agree. Sentences are parallel in all languages.
 """
@@ -17,13 +17,13 @@ from typing import Any
 from context_nmt.corpus.catalogue import SKIPPED, CorpusEntry, names_in, read_catalogue
 from context_nmt.settings import check
 
-LINES, FEW = 200, 12  # of training sets and of all others
-DOCUMENT = 5  # sentences
-SMALLER: dict[str, Any] = {"documents": 30}  # of downloaded entries that have the key
+TRAINING_LINES, TEST_LINES = 200, 12
+DOCUMENT_LINES = 5
+SMALLER: dict[str, Any] = {"documents": 30}  # for downloaded entries that have the key
 SMALLER_MINIATURE = {
-    "train": LINES,
-    "valid": FEW,
-    "test": FEW,
+    "train": TRAINING_LINES,
+    "valid": TEST_LINES,
+    "test": TEST_LINES,
     "contrastive": {"within": 6, "cross_pairs": 6, "beside": 6, "far": 6, "previous_pairs": 6},
     "probing": {"documents": 800, "training": 20, "validation": 10, "test": 10, "words": 4},
 }
@@ -52,19 +52,19 @@ def write_mirror(mirror, catalogue):
     """Write all files of all entries under corpora into MIRROR/CORPUS/FILE."""
     for corpus, values in read_catalogue(catalogue)["corpora"].items():
         entry = check(CorpusEntry, values, where=corpus)
-        by_format = defaultdict(list)
+        files_by_format = defaultdict(list)
         for file in entry.files:
-            by_format[file.format or entry.format].append(replace(file, format=None))
+            files_by_format[file.format or entry.format].append(replace(file, format=None))
         files = test_sets(entry)
-        for form, of_format in by_format.items():
-            files |= FORMATS[form](replace(entry, format=form, files=tuple(of_format), sacrebleu=()))
+        for form, format_files in files_by_format.items():
+            files |= FORMATS[form](replace(entry, format=form, files=tuple(format_files), sacrebleu=()))
         (mirror / corpus).mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (mirror / corpus / name).write_bytes(content)
 
 
 def sentence(language, number):
-    """A sentence; those of one number have the same words in all languages."""
+    """A sentence; sentences with the same number are parallel in all languages."""
     random = Random(number)
     syllables = SYLLABLES.get(language, LATIN).split()
     words = ["".join(random.choices(syllables, k=2)) for _ in range(random.randint(4, 9))]
@@ -75,16 +75,17 @@ def sentence(language, number):
 
 def lines(split, language):
     """The sentences of a split."""
-    return [sentence(language, number) for number in range(LINES if split.startswith("train") else FEW)]
+    return [sentence(language, number) for number in range(TRAINING_LINES if split.startswith("train") else TEST_LINES)]
 
 
 def cut(sentences):
     """The documents of a split."""
-    return [sentences[first : first + DOCUMENT] for first in range(0, len(sentences), DOCUMENT)]
+    return [sentences[first : first + DOCUMENT_LINES] for first in range(0, len(sentences), DOCUMENT_LINES)]
 
 
-def packed(written):
-    return "".join(f"{line}\n" for line in written).encode()
+def encoded(lines):
+    """The bytes of a text."""
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def zipped(members):
@@ -97,7 +98,7 @@ def zipped(members):
 
 
 def tarred(members):
-    """A tar archive of {name: bytes or text}, packed with gzip."""
+    """A gzipped tar archive of {name: bytes or text}."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for name, member in members.items():
@@ -109,27 +110,28 @@ def tarred(members):
 
 
 def test_sets(entry):
-    """The sets of sacrebleu, with documents."""
+    """The test sets of sacrebleu, with documents."""
     files = {}
-    for one in entry.sacrebleu:
-        files |= {f"{one.split}.{language}": packed(lines(one.split, language)) for language in one.pair.split("-")}
-        files[f"{one.split}.documents"] = packed([str(first) for first in range(0, FEW, DOCUMENT)])
+    for test_set in entry.sacrebleu:
+        split = test_set.split
+        files |= {f"{split}.{language}": encoded(lines(split, language)) for language in test_set.pair.split("-")}
+        files[f"{split}.documents"] = encoded([str(first) for first in range(0, TEST_LINES, DOCUMENT_LINES)])
     return files
 
 
 def texts(entry):
-    """Texts and archives of texts; archives that are joined share the lines of the training set."""
+    """Texts and archives of texts; if several become one file, they share its lines."""
     outputs = [output for file in entry.files for output in file.outputs]
 
     def content(layout):
-        if layout.endswith(".txt"):  # of a probing task, which is no text of a language
-            return packed(f"{p}\t{n % 2}\t{sentence('en', n)}" for p in ("tr", "va", "te") for n in range(9))
+        if layout.endswith(".txt"):  # a probing task
+            return encoded(f"{p}\t{n % 2}\t{sentence('en', n)}" for p in ("tr", "va", "te") for n in range(9))
         name = next(output for output in outputs if output in layout)
-        count = (LINES if name.startswith("train") else FEW) // outputs.count(name)
+        count = (TRAINING_LINES if name.startswith("train") else TEST_LINES) // outputs.count(name)
         languages = [name if name == SKIPPED else name.partition(".")[2] for name in names_in(layout)]
         separator = "\t" if "\t" in layout else " ||| "
         rows = ([str(n) if name == SKIPPED else sentence(name, n) for name in languages] for n in range(count))
-        return packed(map(separator.join, rows))
+        return encoded(map(separator.join, rows))
 
     files = {}
     for file in entry.files:
@@ -142,7 +144,7 @@ def texts(entry):
     return files
 
 
-def said(speaker, source, target):
+def utterance(speaker, source, target):
     """An utterance of BConTrasT."""
     return {"utteranceID": 0, "speaker": speaker, "source": source, "target": target}
 
@@ -152,7 +154,7 @@ def chats(entry):
     for file in entry.files:
         pairs = zip(lines(file.to, "en"), lines(file.to, "de"), strict=True)
         utterances = [
-            said("agent", english, german) if number % 2 else said("customer", german, english)
+            utterance("agent", english, german) if number % 2 else utterance("customer", german, english)
             for number, (english, german) in enumerate(pairs)
         ]
         files[file.name] = json.dumps(dict(enumerate(cut(utterances)))).encode()
@@ -160,12 +162,12 @@ def chats(entry):
 
 
 def pronoun_item(line, distance, *, document="1921_12806_3712161.de", source="It was old.", right="Es"):
-    """An item of ContraPro whose antecedent is this far back."""
-    others = [other for other in ("Er", "Sie", "Es") if other != right]
+    """An item of ContraPro; its antecedent is `distance` sentences back."""
+    wrong = [pronoun for pronoun in ("Er", "Sie", "Es") if pronoun != right]
     return {
         "ante distance": distance,
         "document id": document,
-        "errors": [{"contrastive": f"{other} war alt.", "replacement": other} for other in others],
+        "errors": [{"contrastive": f"{pronoun} war alt.", "replacement": pronoun} for pronoun in wrong],
         "ref pronoun": right,
         "ref segment": f"{right} war alt.",
         "segment id": line,
@@ -178,7 +180,7 @@ FILM, SERIES = "1921/12806/3712161", "2016/5/77"
 FILMS = [
     (FILM, "Look, a table.", "Schau, ein Tisch."),
     (SERIES, "Good night.", "Gute Nacht."),
-    (FILM, "I see.", "Ich sehe\x85 ihn."),  # no line ends there
+    (FILM, "I see.", "Ich sehe\x85 ihn."),  # U+0085 does not end a line
     (SERIES, "It was old.", "Es war alt."),
     (FILM, 'It was  "old".', "Er war alt."),
 ]
@@ -188,7 +190,7 @@ def films(*rows):
     """The archive of OPUS for ContraPro: (German file, English, German) per line."""
     names = [f"de/{file}.xml.gz\ten/{file[:-1]}9.xml.gz\t1\t1" for file, _, _ in rows]
     members = {"en": [row[1] for row in rows], "de": [row[2] for row in rows], "ids": names}
-    return zipped({"README": "OPUS"} | {f"OpenSubtitles.de-en.{end}": packed(text) for end, text in members.items()})
+    return zipped({"README": "OPUS"} | {f"OpenSubtitles.de-en.{end}": encoded(text) for end, text in members.items()})
 
 
 def pronouns(entry):
@@ -196,7 +198,7 @@ def pronouns(entry):
     return {file.name: films(*FILMS) if file.name.endswith(".zip") else items for file in entry.files}
 
 
-def sense(frequency, *wrong, source="Am Ton liegt es.", right="It is the clay."):
+def sense_item(frequency, *wrong, source="Am Ton liegt es.", right="It is the clay."):
     """An item of ContraWSD."""
     return {
         "source": source,
@@ -213,7 +215,8 @@ def senses(entry):
     for file in entry.files:
         source, target = file.name.partition(".")[0].split("-")
         items = [
-            sense(n, sentence(target, n + 1), source=sentence(source, n), right=sentence(target, n)) for n in range(FEW)
+            sense_item(n, sentence(target, n + 1), source=sentence(source, n), right=sentence(target, n))
+            for n in range(TEST_LINES)
         ]
         files[file.name] = json.dumps(items).encode()
     return files
@@ -232,9 +235,9 @@ def discourse(entry):
 
 
 def training_text(talks):
-    """Talks of WIT3, {number: lines}, as train.tags has them."""
+    """Talks of WIT3, {number: lines}, as in train.tags."""
     return "".join(
-        about(number)
+        talk_tags(number)
         + "".join(f" {escape(line, quote=False)}\n" for line in talk)
         + '<reviewer href="http://www.ted.com/profiles/1">Finch</reviewer>\n<translator></translator>\n'
         for number, talk in talks.items()
@@ -242,10 +245,10 @@ def training_text(talks):
 
 
 def xml(talks):
-    """Talks of WIT3, {number: lines}, as the test sets have them."""
+    """Talks of WIT3, {number: lines}, as in the test sets."""
     documents = "".join(
-        f'<doc docid="{number}" genre="lectures">\n {about(number)}'
-        + "".join(f'<seg id="{place}">  {escape(line)}  </seg>\n' for place, line in enumerate(talk, start=1))
+        f'<doc docid="{number}" genre="lectures">\n {talk_tags(number)}'
+        + "".join(f'<seg id="{segment}">  {escape(line)}  </seg>\n' for segment, line in enumerate(talk, start=1))
         + "</doc>\n"
         for number, talk in talks.items()
     )
@@ -253,7 +256,7 @@ def xml(talks):
     return f"{head}{documents}</srcset>\n</mteval>\n"
 
 
-def about(number):
+def talk_tags(number):
     title = f"<title>Wren: title {number}</title>\n<description>TED Talk {number}: &amp;</description>\n"
     return f"<url>http://www.ted.com/talks/{number}.html</url>\n<talkid>{number}</talkid>\n{title}"
 
@@ -272,10 +275,10 @@ def talks(entry):
 
 
 def sgm(*versions):
-    """Documents of segments in one version or more, as the test set of TVsub has them."""
+    """Documents of segments, in one or more versions, as in the test set of TVsub."""
     documents = [
         f'<DOC docid="SUB{number:02}" sysid="reference_{version}">\n'
-        + "".join(f"<p>\n<seg id={place}> {text}</seg>\n</p>\n" for place, text in enumerate(document, start=1))
+        + "".join(f"<p>\n<seg id={segment}> {text}</seg>\n</p>\n" for segment, text in enumerate(document, start=1))
         + "</DOC>\n"
         for version, references in enumerate(versions, start=1)
         for number, document in enumerate(references, start=1)
@@ -306,9 +309,9 @@ def episodes(entry):
     files = {}
     for language in ("zh", "en"):
         for number, document in enumerate(cut(lines("train", language))):
-            files[f"orignal/train/separated/{number}.{language}"] = packed(document).decode()
+            files[f"orignal/train/separated/{number}.{language}"] = encoded(document).decode()
         for split in ("dev", "test"):
-            files[f"orignal/{split}/{split}.orignal.{language}"] = packed(lines(split, language)).decode()
+            files[f"orignal/{split}/{split}.orignal.{language}"] = encoded(lines(split, language)).decode()
     for split, references in {"dev": 1, "test": 3}.items():
         files[f"processed/{split}/{split}_trg.sgm"] = sgm(*[cut(lines(split, "en"))] * references)
     return {entry.files[0].name: subtitles(**files)}
@@ -322,9 +325,9 @@ def document(*sentences):
 
 def alignment(groups, languages=("en", "es")):
     """The alignment of documents, {name: ids in both languages}."""
-    one, other = languages
+    source, target = languages
     links = (
-        f'<linkGrp targType="s" toDoc="{other}/{name}.xml.gz" fromDoc="{one}/{name}.xml.gz">'
+        f'<linkGrp targType="s" toDoc="{target}/{name}.xml.gz" fromDoc="{source}/{name}.xml.gz">'
         + "".join(f'<link certainty="0.5" xtargets="{ids}" id="SL1"/>' for ids in linked)
         + "</linkGrp>\n"
         for name, linked in groups.items()
@@ -340,35 +343,35 @@ def aligned(entry):
     files = {}
     for language in languages:
         documents = {str(number): document(*text) for number, text in enumerate(cut(lines("train", language)))}
-        files[f"{language}.zip"] = zipped({f"Made-up/raw/{language}/{n}.xml": one for n, one in documents.items()})
-    one_to_one = [f"{place};{place}" for place in range(1, DOCUMENT + 1)]
+        files[f"{language}.zip"] = zipped({f"Made-up/raw/{language}/{n}.xml": text for n, text in documents.items()})
+    one_to_one = [f"{sentence};{sentence}" for sentence in range(1, DOCUMENT_LINES + 1)]
     return files | {name: alignment(dict.fromkeys(documents, one_to_one), languages)}
 
 
 def moses_archive(languages, names, **changes):
     """An archive of OPUS with the name of a document for each line; a change of None leaves a file out."""
-    one, other = languages
-    ids = [f"{one}/{name}\t{other}/{name}\t1\t1" for name in names]
-    files = {"README": "", f"Subs.{one}-{other}.ids": packed(ids)}
+    source, target = languages
+    ids = [f"{source}/{name}\t{target}/{name}\t1\t1" for name in names]
+    files = {"README": "", f"Subs.{source}-{target}.ids": encoded(ids)}
     for language in languages:
-        seen = defaultdict(int)
+        counts = defaultdict(int)
         text = []
         for name in names:
-            text.append(f"{language} {name} {seen[name]}")
-            seen[name] += 1
-        files[f"Subs.{one}-{other}.{language}"] = packed(text)
+            text.append(f"{language} {name} {counts[name]}")
+            counts[name] += 1
+        files[f"Subs.{source}-{target}.{language}"] = encoded(text)
     return zipped({name: content for name, content in (files | changes).items() if content is not None})
 
 
 def drawn(entry):
     (name,) = (file.name for file in entry.files)
-    names = [f"2000/{number // DOCUMENT}/1.xml.gz" for number in range(LINES)]
+    names = [f"2000/{number // DOCUMENT_LINES}/1.xml.gz" for number in range(TRAINING_LINES)]
     pair = name.partition(".")[0]
-    sentences = {f"Subs.{pair}.{language}": packed(lines("train", language)) for language in pair.split("-")}
+    sentences = {f"Subs.{pair}.{language}": encoded(lines("train", language)) for language in pair.split("-")}
     return {name: moses_archive(pair.split("-"), names, **sentences)}
 
 
-# The files of an entry, {name: content}, by their format.
+# By format: the files of an entry, {name: content}.
 FORMATS = {
     "text": texts,
     "bcontrast": chats,

@@ -1,4 +1,4 @@
-"""`make check` finds a copy of dvc.yaml that differs and a params.yaml that cannot run."""
+"""`make check` finds copies of dvc.yaml that differ, and files params.yaml that cannot run."""
 
 import difflib
 import re
@@ -51,8 +51,8 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new, 1))
 
 
-def refusal(project, *, before_run=False):
-    """The problems of a project or, before its run, of experiments/one, each as what follows the file's name."""
+def problems_of(project, *, before_run=False):
+    """The problems of a project or, before a run, of experiments/one, each without the folder's path."""
     folder = project / "experiments/one"
     with pytest.raises(UserError) as error:
         check_before_run(project, folder) if before_run else check_experiments(project)
@@ -66,7 +66,7 @@ def test_the_experiments_of_this_project_pass():
 
 
 @pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
-def test_the_text_of_the_experiments_of_this_project_can_be_had(folder):
+def test_the_text_of_the_experiments_of_this_project_is_complete(folder):
     check_before_run(ROOT, folder)
 
 
@@ -124,9 +124,9 @@ def link(path):
         (".dvcignore", Path.unlink, "lacks a line"),
     ],
 )
-def test_a_file_that_is_not_the_copy_it_must_be_is_found(project, name, change, words):
+def test_a_file_that_must_be_a_copy_and_differs_is_found(project, name, change, words):
     change(project / "experiments/one" / name)
-    problems = refusal(project)
+    problems = problems_of(project)
     assert all(problem.startswith(f"{name}: {words}") for problem in problems)
     assert len(problems) == 1 or words == "lacks a line"
 
@@ -149,13 +149,13 @@ def test_dvc_may_be_configured_for_one_experiment(project):
 def test_a_params_file_that_cannot_run_is_found_and_named(project, when, changes, start, words):
     for old, new in changes.items():
         edit(project / "experiments/one/params.yaml", old, new)
-    problem, *others = refusal(project, before_run=when == "before a run")
+    problem, *further_problems = problems_of(project, before_run=when == "before a run")
     assert problem.startswith(f"params.yaml: {start}"), problem
     assert all(word in problem for word in words), problem
-    assert when == "before a run" or all("train.document_start: " in other for other in others)
+    assert when == "before a run" or all("train.document_start: " in further for further in further_problems)
 
 
-def test_a_list_without_students_and_a_teacher_without_use_are_named(project):
+def test_a_missing_list_of_students_and_an_unused_teacher_are_named(project):
     path, yaml = project / "experiments/one/params.yaml", YAML()
     parameters = yaml.load(path)
     for student in parameters["train"].pop("distilled"):
@@ -163,9 +163,9 @@ def test_a_list_without_students_and_a_teacher_without_use_are_named(project):
     del parameters["train"]["teachers"]
     yaml.dump(parameters, path)
     missing = "params.yaml: train.{0}: dvc.yaml reads this key; write `{0}: []` for its default"
-    assert refusal(project) == [missing.format("distilled"), missing.format("teachers")]
+    assert problems_of(project) == [missing.format("distilled"), missing.format("teachers")]
     edit(path, "train:\n", "train:\n  teachers: [transformer]\n  distilled: []\n")
-    (problem,) = refusal(project)
+    (problem,) = problems_of(project)
     assert problem.startswith("params.yaml: train.teachers: no variant learns from transformer; ")
 
 
@@ -185,17 +185,17 @@ def test_every_problem_gets_a_line(project):
     assert len(str(error.value).split("\n")) == 3
 
 
-def test_a_new_experiment_of_a_project_without_git_is_without_git(project):
+def test_a_new_experiment_of_a_project_without_git_does_not_need_git(project):
     (project / ".dvc").mkdir(exist_ok=True)
     (project / ".dvc/config").write_text("[core]\n    no_scm = true\n")
     shutil.rmtree(project / "experiments")
     folder = create_experiment(project, "two", StartingPoint(like="."))
     check_before_run(project, folder)
-    with Repo(str(folder)) as repo:  # refuses a folder without git otherwise
+    with Repo(str(folder)) as repo:  # otherwise, DVC refuses a folder without git
         assert repo.root_dir == str(folder)
 
 
-NEW = {  # name -> the experiment that it starts from, and options; `mine` is a text of one's own
+NEW_EXPERIMENTS = {  # name -> the experiment that it starts from, and options; `mine` is the user's own text
     "default": (".", {}),
     "reversed": (".", {"source": "de", "target": "en"}),
     "large": (".", {"corpus": "large"}),  # the miniature still has the probing tasks
@@ -207,21 +207,21 @@ NEW = {  # name -> the experiment that it starts from, and options; `mine` is a 
 
 
 def test_a_new_experiment_has_the_parameters_of_another_one_with_the_given_changes(project):
-    """Layout and comments stay; tests/golden/new-experiments.diff has all lines that do not."""
+    """Layout and comments stay; tests/golden/new-experiments.diff has all changed lines."""
     edit(project / "data/params.yaml", "generated:\n", "generated:\n  large: {seed: 2}\n")
-    found = []
-    for name, (origin, options) in NEW.items():
+    changes = []
+    for name, (origin, options) in NEW_EXPERIMENTS.items():
         folder = create_experiment(project, name, StartingPoint(**options))
         assert (folder / "dvc.yaml").read_bytes() == (project / "dvc.yaml").read_bytes()
         like = project if origin == "." else project / "experiments" / origin
         old, new = ((path / "params.yaml").read_text().splitlines() for path in (like, folder))
         links = [f"{path.name} -> {path.readlink()}" for path in folder.glob("data/*")]
-        found += [name, *links, *(line for line in difflib.ndiff(old, new) if line[0] in "+-"), ""]
+        changes += [name, *links, *(line for line in difflib.ndiff(old, new) if line[0] in "+-"), ""]
         read_parameters(folder / "params.yaml")
-    assert_golden("\n".join(found), "new-experiments.diff")
+    assert_golden("\n".join(changes), "new-experiments.diff")
 
 
-def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(project):
+def test_a_new_experiment_finds_the_users_text_in_the_shared_folder(project):
     folder = create_experiment(project, "two", StartingPoint(like=".", corpus="mine"))
     assert read_parameters(folder / "params.yaml").download == ("miniature",)  # for its probing tasks
     with pytest.raises(UserError, match=r"corpus\.name: .*two/data/mine"):
@@ -246,7 +246,7 @@ def test_a_new_experiment_finds_a_text_of_ones_own_where_all_experiments_do(proj
         ("two", {"source": "de"}, "experiments/two/params.yaml: "),
     ],
 )
-def test_a_new_experiment_that_is_refused_leaves_no_folder(project, name, options, message):
+def test_a_refused_experiment_leaves_no_folder(project, name, options, message):
     before = sorted((project / "experiments").iterdir())
     with pytest.raises(UserError, match=re.escape(message)):
         create_experiment(project, name, StartingPoint(**options))
@@ -262,11 +262,11 @@ def with_documents(folder):
 
 
 @pytest.mark.parametrize("ending", ["train.documents", "valid.documents", "test.en", "test.de"])
-def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(project, ending):
+def test_a_missing_file_of_the_users_folder_is_named_before_the_run(project, ending):
     folder = project / "experiments/one/data/mine"
     with_documents(folder)
     edit(project / "experiments/one/params.yaml", "name: miniature", "name: mine")
-    (problem,) = refusal(project, before_run=True)
+    (problem,) = problems_of(project, before_run=True)
     assert all(words in problem for words in ("corpus.contrastive", "pronouns", "senses", "SET.en-de.jsonl"))
     for name in ("pronouns", "senses"):
         (folder / f"{name}.en-de.jsonl").touch()
@@ -275,7 +275,7 @@ def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(projec
     (folder / "senses.en-de.jsonl").rename(folder / "senses.v1.en-de.jsonl")
     check_before_run(project, project / "experiments/one")
     (folder / ending).unlink()
-    (problem,) = refusal(project, before_run=True)
+    (problem,) = problems_of(project, before_run=True)
     if ending.endswith("documents"):
         assert problem.startswith(
             "params.yaml: train.document, train.continued: transformer_continued, han_encoder, han_joint"
@@ -285,20 +285,20 @@ def test_a_file_that_a_folder_of_ones_own_has_not_is_named_before_the_run(projec
         assert problem == "params.yaml: corpus.tests: no text test; data/mine has train, valid in en and de"
 
 
-def test_a_corpus_to_download_without_documents_or_a_split_is_refused_before_the_run(project):
+def test_a_download_without_documents_or_a_split_is_refused_before_the_run(project):
     path = project / "experiments/one/params.yaml"
     edit(path, "download: [miniature]", "download: [miniature, multi30k]")
     edit(path, "name: miniature", "name: multi30k")
     edit(path, "    - pronouns\n    - senses\n", "    []\n")
-    problems = "\n".join(refusal(project, before_run=True))
+    problems = "\n".join(problems_of(project, before_run=True))
     assert all(word in problems for word in ("no text valid;", "data/multi30k/train.documents")), problems
 
 
 @pytest.mark.parametrize(
     ("section", "entry", "message"),
     [
-        ("generated", "multi30k: {}", "generated.multi30k: an entry under corpora has this name"),
-        ("generated", "../src: {}", "generated.../src: not the name of a folder"),
+        ("generated", "multi30k: {}", "generated.multi30k: an entry under corpora also has this name"),
+        ("generated", "../src: {}", "generated.../src: the name must be that of a folder"),
         ("generated", "tiny: {trian: 5}", "generated.tiny: trian: unknown key; did you mean 'train'?"),
         ("corpora", "mine: {}", "corpora.mine: format: this key is required"),
         (
@@ -308,9 +308,7 @@ def test_a_corpus_to_download_without_documents_or_a_split_is_refused_before_the
         ),
     ],
 )
-def test_every_wrong_entry_of_a_corpus_is_found_and_stops_no_experiment_that_does_not_name_it(
-    project, section, entry, message
-):
+def test_every_wrong_entry_is_found_and_stops_only_experiments_that_name_it(project, section, entry, message):
     edit(project / "data/params.yaml", f"{section}:\n", f"{section}:\n  {entry}\n")
     with pytest.raises(UserError, match=re.escape(message)):
         check_experiments(project)

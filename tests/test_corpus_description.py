@@ -1,4 +1,4 @@
-"""`context-nmt corpus`, on a small folder with everything in it and on plain text."""
+"""`context-nmt corpus` on a small folder with all kinds of files, and on plain text."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import pytest
 from measured import assert_golden
 
 from context_nmt.__main__ import main
-from context_nmt.corpus.samples import mark_tokens, sampled
+from context_nmt.corpus.samples import mark_tokens, sample_documents
 from context_nmt.files import UserError
 from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
 
@@ -50,7 +50,7 @@ def write(path, lines):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A test document of three sentences, of which one is in training."""
+    """A test document of three sentences, one of which is in the training set."""
     antecedent = {"sentence": 0, "en": 4, "de": 4}
     pronouns = [
         {"en": 0, "de": 0, "entity": 1, "distance": 1, "within": False, "antecedent": antecedent},
@@ -114,7 +114,7 @@ def test_a_bin_of_lengths_ends_with_five_tokens(corpus):
         ("(SINV (`` x) (S (VP (VBD ran))) ('' y) (VP (VBD said)))", {"direct_speech"}),
     ],
 )
-def test_what_a_tree_shows(tree, expected, tmp_path):
+def test_phenomena_of_a_tree(tree, expected, tmp_path):
     tokens = [word.rstrip(")") for word in tree.split(" ") if word.endswith(")")]
     record = {"tree": tree, "en": {"tokens": tokens}, "pronouns": [], "senses": [], "synonyms": []}
     rates = count_phenomena([record], where=tmp_path)
@@ -126,15 +126,15 @@ def test_a_document_that_is_in_training_is_found(corpus):
     write(corpus / "test.de", [GERMAN[0], "Es wurde verkauft.", "Nein."])
     write(corpus / "test.documents", ["0", "2"])
     (corpus / "test.gold.jsonl").unlink()
-    found = describe_corpus(corpus)["splits"]["test"]["in_training"]
-    assert found["documents"] == {"de": 1, "en": 1}
-    assert found["sentences"]["en"] == 3
-    assert found["sentences_over_four_words"]["en"] == 2
+    overlap = describe_corpus(corpus)["splits"]["test"]["in_training"]
+    assert overlap["documents"] == {"de": 1, "en": 1}
+    assert overlap["sentences"]["en"] == 3
+    assert overlap["sentences_over_four_words"]["en"] == 2
     (corpus / "train.documents").unlink()
     assert "documents" not in describe_corpus(corpus)["splits"]["test"]["in_training"]
 
 
-def test_text_alone_is_described_as_far_as_it_goes(tmp_path, capsys):
+def test_plain_text_is_described_without_annotation(tmp_path, capsys):
     for language in ("en", "de", "fr"):
         write(tmp_path / f"dev.{language}", ["A dog.", "A cat, asleep."])
     write(tmp_path / "README.md", ["no text"])
@@ -169,13 +169,13 @@ def test_files_that_do_not_fit_are_refused(corpus, name, lines, message):
 def test_a_sample_marks_pronouns_and_ambiguous_words(corpus, tmp_path):
     for language in ("de", "cs"):
         write(tmp_path / f"plain/dev.{language}", ["Eins | zwei.", "Drei."])  # without documents, each sentence is one
-    lines = [*sampled(corpus, split="test", documents=1, seed=1)]
-    lines += sampled(tmp_path / "plain", split="dev", documents=2, seed=1)
+    lines = [*sample_documents(corpus, split="test", documents=1, seed=1)]
+    lines += sample_documents(tmp_path / "plain", split="dev", documents=2, seed=1)
     assert_golden("".join(f"{line}\n" for line in lines), "corpus_sample.md")
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):
-    drawn = [[*sampled(corpus, split="train", documents=1, seed=seed)][2] for seed in (*range(9), *range(9))]
+    drawn = [[*sample_documents(corpus, split="train", documents=1, seed=seed)][2] for seed in (*range(9), *range(9))]
     assert set(drawn) == {"## Document 0", "## Document 1"}
     assert drawn[:9] == drawn[9:]
 
@@ -190,10 +190,10 @@ def test_a_sample_depends_on_its_seed_only(corpus):
 )
 def test_what_cannot_be_sampled_is_refused(corpus, options, message):
     with pytest.raises(UserError, match=message):
-        next(sampled(corpus, **{"split": "test", "documents": 1, "seed": 1} | options))
+        next(sample_documents(corpus, **{"split": "test", "documents": 1, "seed": 1} | options))
 
 
-def test_a_token_that_the_text_spells_otherwise_is_passed_over():
+def test_a_token_that_is_spelt_differently_in_the_text_is_skipped():
     assert mark_tokens("Im Haus, im Garten.", ["In", "dem", "Haus", ",", "im", "Garten"], {2: 1, 4: 2, 0: 3}) == (
         "Im Haus[1], im[2] Garten."
     )
@@ -202,12 +202,12 @@ def test_a_token_that_the_text_spells_otherwise_is_passed_over():
 def test_the_command_lines(corpus, tmp_path, monkeypatch, capsys):
     def command(*words):
         monkeypatch.setattr(sys, "argv", ["context-nmt", "corpus", *words])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as system_exit:
             main()
-        return left.value.code, *capsys.readouterr()
+        return system_exit.value.code, *capsys.readouterr()
 
     assert command("describe", str(corpus), "--json", str(tmp_path / "out.json"))[:2] == (0, "")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == describe_corpus(corpus)
     assert "1[2] it / er < It / Er" in command("sample", str(corpus), "--documents", "1")[1]
-    refused = command("sample", str(corpus), "--documents", "3")
-    assert refused == (1, "", "error: --documents is 3; test has 1\n")
+    result = command("sample", str(corpus), "--documents", "3")
+    assert result == (1, "", "error: --documents is 3; test has 1\n")

@@ -1,4 +1,4 @@
-"""`context-nmt corpus status`: what is here, what can be had, and what a person must fetch."""
+"""`context-nmt corpus status`: corpora that are here, that can be downloaded, and files that a person must fetch."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from measured import assert_golden
 
 from context_nmt.commands.corpus import status
 from context_nmt.corpus.catalogue import DownloadFile
-from context_nmt.corpus.fetching import downloaded
+from context_nmt.corpus.fetching import download_path
 from context_nmt.corpus.status import find_corpora
 from context_nmt.files import UserError, read_json, read_yaml
 
@@ -45,28 +45,28 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def found(project):
+def statuses(project):
     status(json=project / "status.json")
     return read_json(project / "status.json")
 
 
-def test_a_corpus_is_here_or_can_be_had_somewhere(project, monkeypatch):
-    found(project)
+def test_the_status_of_a_corpus_depends_on_the_project_and_the_mirror(project, monkeypatch):
+    statuses(project)
     assert_golden((project / "status.json").read_text(encoding="utf-8"), "corpus-status.json")
-    kept = downloaded(DownloadFile(**KNOWN), project / "data/.downloads")
+    kept = download_path(DownloadFile(**KNOWN), project / "data/.downloads")
     kept.parent.mkdir()
     kept.write_bytes(b"b\n")
-    assert found(project)["away"]["download"] == {"bytes": 0, "unknown": 1}
+    assert statuses(project)["away"]["download"] == {"bytes": 0, "unknown": 1}
     monkeypatch.setenv("DATA_MIRROR", str(project / "mirror"))
-    assert found(project)["licensed"]["by_hand"] == {"a.en": "Sign the form, and wait."}
+    assert statuses(project)["licensed"]["by_hand"] == {"a.en": "Sign the form, and wait."}
     for name in ("a.en", "b.en"):
         (project / "mirror/licensed" / name).write_text("a\n")
-    assert (found(project)["licensed"]["from"], found(project)["licensed"]["by_hand"]) == ("mirror", {})
-    monkeypatch.setenv("DATA_MIRROR", "http://127.0.0.1:9/mirror")  # an address, where nothing listens
-    assert {one["from"] for name, one in found(project).items() if name != "tiny"} == {"mirror"}
+    assert (statuses(project)["licensed"]["from"], statuses(project)["licensed"]["by_hand"]) == ("mirror", {})
+    monkeypatch.setenv("DATA_MIRROR", "http://127.0.0.1:9/mirror")  # an address without a server
+    assert {status["from"] for name, status in statuses(project).items() if name != "tiny"} == {"mirror"}
 
 
-def test_the_command_says_where_corpora_are_sizes_licences_and_for_one_the_steps_for_a_person(project, capsys):
+def test_the_command_prints_folders_sizes_and_licences_and_for_one_corpus_the_steps_for_a_person(project, capsys):
     (project / "data/.downloads").mkdir()
     (project / "data/.downloads/abc-b.en").write_bytes(b"b" * 3_000_000)
     for name in (None, "licensed"):

@@ -1,4 +1,4 @@
-"""Every experiment, from its downloads to its scores, by the stages of dvc.yaml: made-up text and tiny models."""
+"""Every experiment from downloads to scores, with the stages of dvc.yaml, made-up text and tiny models."""
 
 import csv
 import importlib
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.heavy
 EXPERIMENTS = [ROOT, *sorted(path.parent for path in ROOT.glob("experiments/*/params.yaml"))]
 UPDATES = 2
 SMALLER_UNITS = {"bpe": {"merges": 60, "vocabulary_threshold": 0}, "words": {}, "sentencepiece": {"pieces": 400}}
-# For an experiment, and for variants that have the key.
-SMALLER = {
+SMALLER = {  # for an experiment, and for variants that have the key
     "model": {"width": 32, "feed_forward_width": 16},
     "training": {
         "batch_tokens": 2000,
@@ -37,7 +36,7 @@ SMALLER = {
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """The folder of a project with small entries, and a mirror of them."""
+    """The folder of a project with small corpora and a mirror of their files."""
     folder = tmp_path_factory.mktemp("project")
     make_root(folder)
     write_catalogue(ROOT / "data/params.yaml", folder / "data/params.yaml")
@@ -45,22 +44,22 @@ def project(tmp_path_factory):
     return folder
 
 
-def smaller(values, changes, *, everywhere):
-    """Change values key by key; `everywhere` also those that are not there."""
+def merge(values, changes, *, add):
+    """Change the values of nested keys; with `add`, also add keys that are missing."""
     for key, change in changes.items():
         if isinstance(change, dict):
-            if everywhere or key in values:
-                values[key] = smaller(values.get(key) or {}, change, everywhere=everywhere)
-        elif everywhere or key in values:
+            if add or key in values:
+                values[key] = merge(values.get(key) or {}, change, add=add)
+        elif add or key in values:
             values[key] = change
     return values
 
 
 def make_smaller(original, folder):
-    parameters = smaller(read_yaml(original / "params.yaml"), SMALLER, everywhere=True)
+    parameters = merge(read_yaml(original / "params.yaml"), SMALLER, add=True)
     parameters["units"] |= SMALLER_UNITS[parameters["units"].get("kind", "bpe")]
     for variant in parameters["variants"].values():
-        smaller(variant, SMALLER, everywhere=False)
+        merge(variant, SMALLER, add=False)
     parameters["seeds"] = parameters["seeds"][:1]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(json.dumps(parameters))
@@ -68,19 +67,19 @@ def make_smaller(original, folder):
 
 
 def options_of(settings, variant):
-    """The options of a variant's training."""
+    """The options of the train stage for a variant."""
     start = training_of(settings.train, variant).start
     return {"start": start} if start else {"distilled": True} if variant in settings.train.distilled else {}
 
 
-def chosen(experiment):
-    """The first variant of each kind of model among those that are trained in the same way."""
-    found = {}
-    for way in ("bitext", "distilled", "document", "continued"):
-        for variant in getattr(experiment.settings.train, way):
+def representative_variants(experiment):
+    """The first variant of each kind of model in each list of `train`."""
+    variants = {}
+    for training_list in ("bitext", "distilled", "document", "continued"):
+        for variant in getattr(experiment.settings.train, training_list):
             plan = TrainingPlan.read(experiment.plan(variant, "training")).model
-            found.setdefault((way, plan.kind_module, plan.model.kind), variant)
-    return found.values()
+            variants.setdefault((training_list, plan.kind_module, plan.model.kind), variant)
+    return variants.values()
 
 
 def rows(path):
@@ -107,7 +106,7 @@ def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, 
     run("describe")
     assert set(read_json(experiment.models)) == set(settings.variants)
 
-    needed = with_lineage(settings, chosen(experiment))
+    needed = with_lineage(settings, representative_variants(experiment))
     trained = {name: options_of(settings, name) for name in settings.train.everything if name in needed}
     for variant, options in trained.items():
         if "distilled" in options and not experiment.distilled(str(seed)).exists():
@@ -125,6 +124,6 @@ def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, 
         assert scored >= {(test, "sacrebleu") for test in settings.corpus.tests}
         with_documents = {test for test in settings.corpus.tests if (experiment.corpus / f"{test}.documents").exists()}
         assert {test for test in settings.corpus.tests if (test, "d_bleu") in scored} == with_documents
-        judged = rows(experiment.contrastive(run_name(variant, seed)))
-        judged_sets = {row["test_set"] for row in judged if row["metric"] == "accuracy"}
-        assert judged_sets == set(settings.corpus.contrastive)
+        accuracies = rows(experiment.contrastive(run_name(variant, seed)))
+        contrastive_sets = {row["test_set"] for row in accuracies if row["metric"] == "accuracy"}
+        assert contrastive_sets == set(settings.corpus.contrastive)

@@ -1,4 +1,4 @@
-"""Corpora that are no plain text when they are downloaded, in small ones of the same form."""
+"""Corpora that are not plain text when they are downloaded, as small made-up downloads of the same form."""
 
 import gzip
 import json
@@ -12,16 +12,16 @@ from made_up_mirror import (
     FILMS,
     alignment,
     document,
+    encoded,
     films,
     moses_archive,
-    packed,
     pronoun_item,
-    said,
-    sense,
+    sense_item,
     sgm,
     subtitles,
     tarred,
     training_text,
+    utterance,
     xml,
     zipped,
 )
@@ -35,7 +35,7 @@ from context_nmt.settings import check
 
 
 def make(root, form, files, **options):
-    """Make a corpus of {file: (content, keys of its entry)}; return its texts, and the items of its sets, by name."""
+    """Make a corpus of {file: (content, keys of its entry)}; return its texts and the items of its sets, by name."""
     mirror, corpus = root / "mirror/toy", root / "toy"
     mirror.mkdir(parents=True, exist_ok=True)
     for name, (content, _) in files.items():
@@ -45,15 +45,15 @@ def make(root, form, files, **options):
     (root / "checksums.json").unlink(missing_ok=True)
     entry = check(CorpusEntry, values, where="toy")
     make_corpus(entry, corpus, checksums=root / "checksums.json", mirror=str(root / "mirror"))
-    made = {path.name: read_lines(path) for path in corpus.iterdir()}
-    for name in (name for name in made if name.endswith(".jsonl")):
+    texts = {path.name: read_lines(path) for path in corpus.iterdir()}
+    for name in (name for name in texts if name.endswith(".jsonl")):
         read_contrastive_set(corpus / name)
-        made[name] = list(map(json.loads, made[name]))
-    return made
+        texts[name] = list(map(json.loads, texts[name]))
+    return texts
 
 
-def refused(root, *arguments, **options):
-    """The message with which such a corpus is refused."""
+def error_message(root, *arguments, **options):
+    """The error of such a corpus."""
     with pytest.raises(UserError) as error:
         make(root, *arguments, **options)
     assert not (root / "toy").exists()
@@ -82,7 +82,7 @@ PRONOUNS = [
     pronoun_item(3, 3, right="Sie", source="It was old!"),
     pronoun_item(3, 4, right="Sie", source="It was old!"),
 ]
-ENDS = (0, 20, 21, 50, 51, 100, 101, 200, 201, 500, 501, 1000, 1001, 2000, 2001, 5000, 5001, 10000, 10001)
+FREQUENCIES = (0, 20, 21, 50, 51, 100, 101, 200, 201, 500, 501, 1000, 1001, 2000, 2001, 5000, 5001, 10000, 10001)
 WRONG_SENSES = ("It is the sound.", "It is the tone.", "It is the sound.")
 
 
@@ -97,7 +97,7 @@ ALIGNED = {"two": ["1 2;1", "3;2"], "empty": ["1;", "2;1"], "one": ["1;1"]}
 
 
 def opus(english=ENGLISH, spanish=SPANISH, aligned=None):
-    """Documents, of which each second one is gzipped, as OPUS has some."""
+    """Documents of OPUS; every second one is gzipped, as some of OPUS are."""
     files = {}
     for language, documents in {"en": english, "es": spanish}.items():
         members = {}
@@ -118,7 +118,7 @@ def moses(names, **changes):
 
 
 def iwslt(**changes):
-    """A training text with one set in the first archive, and another set of the same split in the second."""
+    """A training text and a test set in the first archive, and another set of the same split in the second."""
     texts = {"de-en.tgz": {}, "en-de.tgz": {}}
     for name, split, member, talks, form in (
         ("de-en.tgz", "train", "de-en/train.tags.de-en.{}", TRAIN, training_text),
@@ -156,7 +156,11 @@ FORMATS = {  # (format, files, options)
         ),
         {},
     ),
-    "senses": ("contrawsd", one_set("de-en.final.json", [sense(count, *WRONG_SENSES) for count in ENDS]), {}),
+    "senses": (
+        "contrawsd",
+        one_set("de-en.final.json", [sense_item(count, *WRONG_SENSES) for count in FREQUENCIES]),
+        {},
+    ),
     "episodes": ("tvsub", tvsub(), {}),
     "episodes: the first": ("tvsub", tvsub(), {"documents": 1}),
     "episodes: as many as there are": ("tvsub", tvsub(), {"documents": 2}),
@@ -173,49 +177,49 @@ FORMATS = {  # (format, files, options)
 
 
 def test_every_format_becomes_texts_documents_and_items(tmp_path):
-    written = ""
+    listing = ""
     for number, (name, (form, files, options)) in enumerate(FORMATS.items()):
         make(tmp_path / str(number), form, files, **options)
-        written += f"{name}\n"
+        listing += f"{name}\n"
         for path in sorted((tmp_path / str(number) / "toy").iterdir()):
-            written += "".join([f"    {path.name}\n", *(f"        {line}\n" for line in read_lines(path))])
-    assert_golden(written, "formats.txt")
+            listing += "".join([f"    {path.name}\n", *(f"        {line}\n" for line in read_lines(path))])
+    assert_golden(listing, "formats.txt")
 
 
-def documents_of(made, split):
-    """The lines of each document of a split in English, which those in Spanish equal but for the language."""
-    english, starts = made[f"{split}.en"], [*map(int, made[f"{split}.documents"]), len(made[f"{split}.en"])]
-    assert [f"es{line[2:]}" for line in english] == made[f"{split}.es"]
+def documents_of(texts, split):
+    """The English lines of each document of a split; the Spanish ones differ only in the name of the language."""
+    english, starts = texts[f"{split}.en"], [*map(int, texts[f"{split}.documents"]), len(texts[f"{split}.en"])]
+    assert [f"es{line[2:]}" for line in english] == texts[f"{split}.es"]
     return [english[start:stop] for start, stop in pairwise(starts)]
 
 
 def test_episodes_are_drawn_for_every_split_and_stay_whole(tmp_path):
     files = moses([*EPISODES, *["2000/3/2.xml.gz"] * 9])  # the second version of one
-    made = make(tmp_path, "opus_moses", files, **DRAWN)
-    documents = {split: documents_of(made, split) for split in ("train", "dev", "test")}
-    assert {split: len(found) for split, found in documents.items()} == {"train": 4, "dev": 1, "test": 2}
-    found = sorted((one for split in documents.values() for one in split), key=len)
-    assert found == [[f"en 2000/{n}/1.xml.gz {line}" for line in range(n)] for n in range(1, 8)]
-    assert all(split == sorted(split, key=len) for split in documents.values())  # in the order of the archive
+    texts = make(tmp_path, "opus_moses", files, **DRAWN)
+    splits = {split: documents_of(texts, split) for split in ("train", "dev", "test")}
+    assert {split: len(documents) for split, documents in splits.items()} == {"train": 4, "dev": 1, "test": 2}
+    all_documents = sorted((document for documents in splits.values() for document in documents), key=len)
+    assert all_documents == [[f"en 2000/{n}/1.xml.gz {line}" for line in range(n)] for n in range(1, 8)]
+    assert all(documents == sorted(documents, key=len) for documents in splits.values())  # the archive's order
     drawn = {tuple(make(tmp_path, "opus_moses", files, **DRAWN | {"seed": seed})["test.en"]) for seed in range(10)}
     assert len(drawn) > 1
 
 
 @pytest.mark.parametrize("number", [3, 228, 227, 100])
-def test_a_subtitle_goes_on_after_a_line_without_names(tmp_path, capsys, number):
+def test_a_subtitle_continues_after_a_line_without_names(tmp_path, capsys, number):
     names = [*EPISODES, *["2001/1/1.xml.gz"] * 200]
     ids = [f"en/{name}\tes/{name}\t1\t1" for name in names]
     ids[number - 1] = "no tab"
-    made = make(tmp_path, "opus_moses", moses(names, **{"Subs.en-es.ids": packed(ids)}), **DRAWN | {"documents": 5})
-    found = [one for split in ("train", "dev", "test") for one in documents_of(made, split)]
-    assert [len({line.split()[1] for line in one}) for one in found] == [1] * 8
-    lines = [f"en {name} {names[:place].count(name)}" for place, name in enumerate(names)]
-    assert sorted(line for one in found for line in one) == sorted(lines[: number - 1] + lines[number:])
+    texts = make(tmp_path, "opus_moses", moses(names, **{"Subs.en-es.ids": encoded(ids)}), **DRAWN | {"documents": 5})
+    documents = [document for split in ("train", "dev", "test") for document in documents_of(texts, split)]
+    assert [len({line.split()[1] for line in document}) for document in documents] == [1] * 8
+    lines = [f"en {name} {names[:index].count(name)}" for index, name in enumerate(names)]
+    assert sorted(line for document in documents for line in document) == sorted(lines[: number - 1] + lines[number:])
     assert f"Subs.en-es.ids: bad lines left out: 1 of 228: line {number} (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("ending", "usual", "unusual"), DATA["unusual talks"])
-def test_a_text_of_talks_may_be_written_unusually(tmp_path, ending, usual, unusual):
+def test_a_text_of_talks_may_have_an_unusual_form(tmp_path, ending, usual, unusual):
     text = xml(FIRST["de"]) if ending.endswith(".xml") else training_text(TRAIN["de"])
     assert usual in text
     changed = iwslt(**{ending: text.replace(usual, unusual, -1 if usual else 1)})
@@ -223,37 +227,42 @@ def test_a_text_of_talks_may_be_written_unusually(tmp_path, ending, usual, unusu
 
 
 def talks(changed):
-    """250 talks of one line in both languages, of which the German talk 5 is another."""
+    """250 talks of one line in both languages; the German talk 5 is replaced by the changed one."""
     english = xml({number: ["x"] for number in range(250)})
-    one = re.search(r'<doc docid="5".*?</doc>', english, re.DOTALL)[0]
-    german = english.replace(one, re.search("<doc .*</doc>", changed, re.DOTALL)[0])
+    talk = re.search(r'<doc docid="5".*?</doc>', english, re.DOTALL)[0]
+    german = english.replace(talk, re.search("<doc .*</doc>", changed, re.DOTALL)[0])
     members = {"a.de.xml": "test.de", "a.en.xml": "test.en"}
     return {"a.tgz": (tarred({"a.de.xml": german, "a.en.xml": english}), {"members": members})}
 
 
 def pages(**changed):
-    """150 documents of OPUS of two lines, of which some Spanish ones are others."""
+    """150 documents of OPUS with two lines; some Spanish ones are changed."""
     english = {f"d{number}": document("a", "b") for number in range(150)}
     return opus(english, english | changed, alignment({name: ["1;1", "2;2"] for name in english}))
 
 
-SOUNDS = [sense(1, "It is the sound.")] * 150
+SOUNDS = [sense_item(1, "It is the sound.")] * 150
 ITEMS = [pronoun_item(3, 1)] * 150
 SECOND_EPISODE, DEV_CHINESE = "orignal/train/separated/2.en", "orignal/dev/dev.orignal.zh"
 DEV_SGM, TEST_SGM = "processed/dev/dev_trg.sgm", "processed/test/test_trg.sgm"
 EPISODES_151 = {f"orignal/train/separated/{n}.{side}": "a\n" for n in range(100, 250) for side in ("zh", "en")}
-CHATS_151 = {str(n): CHATS["one"] for n in range(150)} | {"x": [said("agent", "a\nb", "c")]}
+CHATS_151 = {str(n): CHATS["one"] for n in range(150)} | {"x": [utterance("agent", "a\nb", "c")]}
 BLOCKS_151 = {str(n): {"type": "a", "examples": [CHOICE]} for n in range(150)} | {"x": {"type": "a"}}
-NO_LINES = ((None, "None is no text"), (5, "5 is no text"), ("two\nlines", "a line break"))
+WRONG_LINES = ((None, "None is not a string"), (5, "5 is not a string"), ("two\nlines", "a line break"))
 ONE_TALK = xml({5: ["x"]})
 
 
 @pytest.mark.parametrize(
-    ("form", "files", "texts", "reasons"),
+    ("form", "files", "sizes", "reasons"),
     [
         *(
-            ("opus_xml", pages(d3=content), {"train.en": 300 - lost, "train.documents": documents}, ["en/d3.xml", why])
-            for content, why, lost, documents in (
+            (
+                "opus_xml",
+                pages(d3=content),
+                {"train.en": 300 - lost, "train.documents": documents},
+                ["en/d3.xml", reason],
+            )
+            for content, reason, lost, documents in (
                 (document("a\x1e", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2, 149),
                 (document("Q & A", "b"), "News/raw/es/d3.xml.gz is not XML: not well-formed", 2, 149),
                 (None, "lacks 'es/d3.xml'", 2, 149),
@@ -261,13 +270,18 @@ ONE_TALK = xml({5: ["x"]})
             )
         ),
         *(
-            ("iwslt", talks(changed), {"test.de": 249, "test.documents": 249}, ["note: test: bad talks", "talk 5", why])
-            for changed, why in (
+            (
+                "iwslt",
+                talks(changed),
+                {"test.de": 249, "test.documents": 249},
+                ["note: test: bad talks", "talk 5", reason],
+            )
+            for changed, reason in (
                 (ONE_TALK.replace('docid="5"', 'docid="5b"'), "not in de"),
                 (xml({5: ["x", "y"]}), "2 lines in "),
-                (ONE_TALK.replace("</seg>", ""), "is no whole segment"),
-                (ONE_TALK.replace("x", "x&#10;y"), "is no whole segment"),
-                (ONE_TALK.replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is no whole segment"),
+                (ONE_TALK.replace("</seg>", ""), "is not a whole segment"),
+                (ONE_TALK.replace("x", "x&#10;y"), "is not a whole segment"),
+                (ONE_TALK.replace("</seg>", '</seg> <seg id="2"> y </seg>'), "is not a whole segment"),
                 (xml({5: ["sch\udcf6n"]}), "is not UTF-8"),
             )
         ),
@@ -278,7 +292,11 @@ ONE_TALK = xml({5: ["x"]})
             ("contrapro", contrapro([*ITEMS, item]), {"set.en-de.jsonl": 150}, [reason])
             for item, reason in (
                 ({"src segment": "It."}, "item 151 (lacks"),
-                *((ITEMS[0] | {key: value}, why) for value, why in NO_LINES for key in ("src segment", "ref segment")),
+                *(
+                    (ITEMS[0] | {key: value}, reason)
+                    for value, reason in WRONG_LINES
+                    for key in ("src segment", "ref segment")
+                ),
             )
         ),
         *(
@@ -286,19 +304,19 @@ ONE_TALK = xml({5: ["x"]})
             for item, reason in (
                 ({"source": "Ton"}, "item 151 (lacks"),
                 *(
-                    (SOUNDS[0] | bad, why)
-                    for value, why in NO_LINES
+                    (SOUNDS[0] | bad, reason)
+                    for value, reason in WRONG_LINES
                     for bad in ({"source": value}, {"reference": value}, {"errors": [{"contrastive": value}]})
                 ),
             )
         ),
     ],
 )
-def test_a_bad_document_talk_chat_block_or_item_is_left_out(tmp_path, capsys, form, files, texts, reasons):
-    made = make(tmp_path, form, files)
-    assert {name: len(made[name]) for name in texts} == texts
+def test_a_bad_document_talk_chat_block_or_item_is_left_out(tmp_path, capsys, form, files, sizes, reasons):
+    texts = make(tmp_path, form, files)
+    assert {name: len(texts[name]) for name in sizes} == sizes
     if form in ("opus_xml", "iwslt"):
-        assert len({tuple(lines) for name, lines in made.items() if not name.endswith(".documents")}) == 1
+        assert len({tuple(lines) for name, lines in texts.items() if not name.endswith(".documents")}) == 1
     (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
     for reason in reasons:
         assert reason in note
@@ -307,15 +325,17 @@ def test_a_bad_document_talk_chat_block_or_item_is_left_out(tmp_path, capsys, fo
 
 def test_some_items_may_differ_from_their_documents(tmp_path, capsys):
     items = [pronoun_item(3, 1)] * 198 + [pronoun_item(2, 1)] * 2
-    made = make(tmp_path, "contrapro", contrapro(items, films(*FILMS)))["set.en-de.jsonl"]
-    assert ["context" in item for item in made] == [True] * 198 + [False] * 2
+    set_items = make(tmp_path, "contrapro", contrapro(items, films(*FILMS)))["set.en-de.jsonl"]
+    assert ["context" in item for item in set_items] == [True] * 198 + [False] * 2
     assert "note: 2 of 200 items are not in the documents" in capsys.readouterr().out
 
 
-NO_CHATS = [[], 5, {"one": "text"}, {"one": [{"speaker": "agent", "source": "Hello."}]}]
-NO_CHATS += [{"one": [said(*texts)]} for texts in (("robot", "a", "b"), ("agent", 5, "b"), ("agent", "a\nb", "c"))]
+WRONG_CHATS = [[], 5, {"one": "text"}, {"one": [{"speaker": "agent", "source": "Hello."}]}]
+WRONG_CHATS += [
+    {"one": [utterance(*texts)]} for texts in (("robot", "a", "b"), ("agent", 5, "b"), ("agent", "a\nb", "c"))
+]
 TWO_CONTEXTS = CHOICE | {"trg": {"correct": ["Un.", "Deux."], "incorrect": ["Une.", "Trois."]}}
-NO_PRONOUNS = [
+WRONG_PRONOUNS = [
     ([pronoun_item(2, 1)], films(*FILMS)),  # another line
     ([pronoun_item(3, 1, document="1999_1_1.de")], films(*FILMS)),
     ([pronoun_item(4, 1)], films(*FILMS)),  # after the end
@@ -325,24 +345,24 @@ NO_PRONOUNS = [
     ([pronoun_item(3, 1)], films(*FILMS)[:-30]),
     ([pronoun_item(1, 1)], films(("Europarl", "It was old.", "Es war alt."))),
 ]
-NO_SUBTITLES = [
+WRONG_SUBTITLES = [
     ({"es": "una\n"}, r"toy/a\.zip: .*Subs\.en-es\.es has 1 lines, and Subs\.en-es\.ids has 28"),
     ({"es": "una\n" * 27}, r"Subs\.en-es\.es has 27 lines"),
     ({"es": "una\n" * 29}, r"Subs\.en-es\.es has 29 lines"),
-    ({"ids": None}, r"the archive has 0 files \.ids"),
+    ({"ids": None}, r"the archive has 0 \.ids files"),
     ({"es": None}, r"Subs\.en-es\.es"),
 ]
 
 
 def talk_text(ending, talks):
-    """The text of talks, or another one."""
+    """The text of {number: lines}; a text stays as it is."""
     return (xml if ending.endswith(".xml") else training_text)(talks) if isinstance(talks, dict) else talks
 
 
 @pytest.mark.parametrize(
     ("form", "files", "message"),
     [
-        *(("bcontrast", one_set("a.json", chats), r"a\.json") for chats in NO_CHATS),
+        *(("bcontrast", one_set("a.json", chats), r"a\.json") for chats in WRONG_CHATS),
         (
             "discourse_mt",
             one_set("a.json", {"1": {"type": "a", "examples": [TWO_CONTEXTS]}}),
@@ -353,11 +373,11 @@ def talk_text(ending, talks):
             pages(d3=None, d9=b"<text>"),
             r"en-es\.xml\.gz: bad documents: 2 of 150; .* The first: en/d3\.xml \(",
         ),
-        *(("contrapro", contrapro(*no_pronouns), r"contrapro\.json: ") for no_pronouns in NO_PRONOUNS),
+        *(("contrapro", contrapro(*pronouns), r"contrapro\.json: ") for pronouns in WRONG_PRONOUNS),
         ("contrawsd", one_set("final.json", SOUNDS), "must start with the languages, like de-en.final.json"),
         ("contrawsd", one_set("de-en.json", {"source": "Ton"}), "bad items: 1 of 1"),
         ("contrawsd", one_set("de-en.json", 5), "cannot be read as contrawsd"),
-        ("contrawsd", one_set("de-en.json", [sense("many", "x")]), r"bad items: 1 of 1; .*item 1 \(.*'many'"),
+        ("contrawsd", one_set("de-en.json", [sense_item("many", "x")]), r"bad items: 1 of 1; .*item 1 \(.*'many'"),
         ("contrawsd", one_set("de-en.json", [{"source": "a", "errors": []}]), r"item 1 \(lacks 'reference'\)"),
         ("tvsub", tvsub(**{SECOND_EPISODE: "Two.\n"}), r"1 of 2; .*2 \(2 Chinese lines and 1 English ones\)"),
         ("tvsub", tvsub(**{SECOND_EPISODE: None}), r"1 of 2; .*episode 2 \('2\.en' is not in the archive\)"),
@@ -379,18 +399,18 @@ def talk_text(ending, talks):
         ("opus_xml", opus(aligned=gzip.compress(b"<cesAlign><linkGrp")), "cannot be read as opus_xml"),
         *(
             ("opus_moses", moses(EPISODES, **{f"Subs.en-es.{end}": text for end, text in changes.items()}), message)
-            for changes, message in NO_SUBTITLES
+            for changes, message in WRONG_SUBTITLES
         ),
         *(("iwslt", iwslt(**{ending: talk_text(ending, text)}), message) for ending, text, message in DATA["no talks"]),
     ],
 )
-def test_what_is_not_of_a_format_is_refused(tmp_path, form, files, message):
-    assert re.search(message, refused(tmp_path, form, files, **DRAWN if form == "opus_moses" else {}))
+def test_a_file_of_another_format_is_refused(tmp_path, form, files, message):
+    assert re.search(message, error_message(tmp_path, form, files, **DRAWN if form == "opus_moses" else {}))
 
 
 def test_more_documents_than_there_are_is_an_error(tmp_path):
-    assert "documents is 3; there are 2 episodes" in refused(tmp_path, "tvsub", tvsub(), documents=3)
-    message = refused(tmp_path, "opus_moses", moses(EPISODES), **DRAWN | {"documents": 5})
+    assert "documents is 3; there are 2 episodes" in error_message(tmp_path, "tvsub", tvsub(), documents=3)
+    message = error_message(tmp_path, "opus_moses", moses(EPISODES), **DRAWN | {"documents": 5})
     assert "documents is 5, held out are 3; there are 7 episodes" in message
     short = moses(EPISODES, **{"Subs.en-es.es": "una\n" * 27})  # though no line is missed
-    assert "es has 27 lines" in refused(tmp_path, "opus_moses", short, **DRAWN | {"documents": 1})
+    assert "es has 27 lines" in error_message(tmp_path, "opus_moses", short, **DRAWN | {"documents": 1})

@@ -1,4 +1,4 @@
-"""The miniature corpus as a whole: the same bytes as ever, what its files promise, and what they agree on."""
+"""The files of the miniature corpus: their bytes stay the same, and text, annotation and contrastive sets agree."""
 
 import hashlib
 import json
@@ -62,19 +62,19 @@ def items(corpus, name):
     return [json.loads(line) for line in read_lines(corpus / f"{name}.jsonl")]
 
 
-def replaced(item):
-    """(right, wrong) words of an item that differ, without punctuation."""
+def differing_words(item):
+    """The (right, wrong) words of an item that differ, without punctuation."""
     pairs = zip(re.findall(r"\w+", item["right"].lower()), re.findall(r"\w+", item["wrong"][0].lower()), strict=True)
     return {pair for pair in pairs if pair[0] != pair[1]}
 
 
 def digests(folder):
-    """Lines of the golden file: the files of a corpus, and their hashes."""
+    """Lines of the golden file: the hash and the path of each file of a corpus."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder.parent)}" for path in paths]
 
 
-def test_the_same_settings_give_the_same_bytes_whatever_the_hash_seed_is(corpus, tmp_path):
+def test_the_same_settings_give_the_same_bytes_for_every_hash_seed(corpus, tmp_path):
     write_json(tmp_path / "metrics/plans/data.rare.json", {"entry": asdict(replace(SMALL, seed=5, rates=RARE))})
     subprocess.run(
         [sys.executable, "-m", "stages._run", "download", "rare", "checksums.json"],
@@ -87,20 +87,20 @@ def test_the_same_settings_give_the_same_bytes_whatever_the_hash_seed_is(corpus,
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_gold_tokens_are_what_moses_makes_of_the_raw_line_and_back(corpus, split):
+def test_gold_tokens_are_those_of_moses_and_detokenize_to_the_raw_line(corpus, split):
     records = gold(corpus, split)
     for language in ("en", "de"):
         side = MosesSide(language, SideSettings())
         for line, record in zip(read_lines(corpus / f"{split}.{language}"), records, strict=True):
             assert side.tokens(line) == " ".join(record[language]["tokens"])
             assert side.text(side.tokens(line)) == line
-    begins = [str(line) for line, record in enumerate(records) if record["sentence"] == 0]
-    assert read_lines(corpus / f"{split}.documents") == begins
+    starts = [str(line) for line, record in enumerate(records) if record["sentence"] == 0]
+    assert read_lines(corpus / f"{split}.documents") == starts
     assert set(Counter(record["document"] for record in records).values()) <= set(range(4, 11))
     assert getattr(SMALL, split) <= len(records) < getattr(SMALL, split) + 10
 
 
-def test_nothing_that_is_tested_occurs_in_training(corpus):
+def test_no_sentence_of_a_test_occurs_in_training(corpus):
     for source, target in DIRECTIONS:
         tested = [line for split in ("valid", "test") for line in read_lines(corpus / f"{split}.{target}")]
         for name in ("pronouns", "senses"):
@@ -119,28 +119,28 @@ def test_tree_and_alignment_cover_the_tokens(corpus):
         for language, aligned in zip(("en", "de"), zip(*record["alignment"], strict=True), strict=True):
             tokens = dict(enumerate(record[language]["tokens"]))
             assert tokens.keys() >= set(aligned)
-            unaligned[language] |= {tokens[place] for place in tokens.keys() - set(aligned)}
+            unaligned[language] |= {tokens[index] for index in tokens.keys() - set(aligned)}
     assert unaligned == {"en": {",", "to"}, "de": {","}}  # "to" before a recipient
 
 
 def test_every_pronoun_agrees_with_its_antecedent(corpus):
     nominative = {"he": {"er"}, "she": {"sie"}, "they": {"sie"}, "it": {"er", "sie", "es"}}
-    seen = Counter()
+    distances = Counter()
     for document in documents(corpus):
         for index, record in enumerate(document):
             for pronoun in record["pronouns"]:
                 antecedent = pronoun["antecedent"]
                 assert antecedent["sentence"] == index - pronoun["distance"]
                 assert pronoun["distance"] > 0 or antecedent["en"] < pronoun["en"]
-                seen[pronoun["distance"]] += 1
+                distances[pronoun["distance"]] += 1
                 english, german = (record[side]["tokens"][pronoun[side]].lower() for side in ("en", "de"))
                 if german in {"er", "es"} or (german == "sie" and english in nominative):
                     assert german in nominative.get(english, {"sie", "es"}), (english, german)
-    assert min(seen[distance] for distance in range(4)) > 20
+    assert min(distances[distance] for distance in range(4)) > 20
 
 
-def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
-    seen = Counter()
+def test_ambiguous_words_have_their_cue_at_the_position_of_the_record(corpus):
+    cues = Counter()
     for document in documents(corpus):
         for index, record in enumerate(document):
             for use in record["senses"]:
@@ -152,12 +152,12 @@ def test_ambiguous_words_have_their_cue_where_the_record_says(corpus):
                 assert cue in words | {LEXICON.adjectives[name].en for name in noun.adjectives}
                 target = "de" if side == "en" else "en"
                 assert use["distractor"] != MosesSide(target, SideSettings()).text(" ".join(record[target]["tokens"]))
-                seen[side, use["cue"]] += 1
-    assert min(seen[side, cue] for side in ("en", "de") for cue in ("beside", "far", "previous")) > 5
+                cues[side, use["cue"]] += 1
+    assert min(cues[side, cue] for side in ("en", "de") for cue in ("beside", "far", "previous")) > 5
 
 
 @pytest.mark.parametrize("direction", ["en-de", "de-en"])
-def test_items_that_need_an_earlier_sentence_have_their_mirror(corpus, direction):
+def test_items_that_depend_on_an_earlier_sentence_have_a_mirror(corpus, direction):
     for name in ("pronouns", "senses"):
         read_contrastive_set(corpus / f"{name}.{direction}.jsonl")  # checks that mirrors swap the translations
         tested = items(corpus, f"{name}.{direction}")
@@ -172,23 +172,26 @@ def test_items_that_need_an_earlier_sentence_have_their_mirror(corpus, direction
         assert all(len(source.split()) > 4 for source in sources)
 
 
-def test_a_wrong_pronoun_differs_in_nothing_but_gender(corpus):
+def test_a_wrong_pronoun_differs_only_in_gender(corpus):
     genders = [{"er", "sie", "es"}, {"ihn", "sie", "es"}, {"ihm", "ihr"}]
     for item in items(corpus, "pronouns.en-de"):
-        assert replaced(item)
-        assert all(any(row.issuperset(pair) for row in genders) for pair in replaced(item))
+        assert differing_words(item)
+        assert all(any(row.issuperset(pair) for row in genders) for pair in differing_words(item))
     for item in items(corpus, "pronouns.de-en"):
-        assert replaced(item)
-        assert all("it" in pair and {"he", "she", "him", "her", "it"}.issuperset(pair) for pair in replaced(item))
+        assert differing_words(item)
+        assert all(
+            "it" in pair and {"he", "she", "him", "her", "it"}.issuperset(pair) for pair in differing_words(item)
+        )
 
 
-def test_nothing_else_could_be_meant(corpus):
+def test_pronouns_are_unambiguous(corpus):
     nouns = LEXICON.nouns.values()
     genders = {word.lemma: noun.de[0].gender for noun in nouns for word in noun.en if noun.kind != "person"}
     forms = {"er": "masculine", "ihn": "masculine", "sie": "feminine", "es": "neuter"}
     for item in items(corpus, "pronouns.en-de"):
-        others = {genders.get(word) for word in re.findall(r"\w+", item["source"])} - {None}
-        assert "within" not in item["categories"] or others.isdisjoint(forms.get(wrong) for _, wrong in replaced(item))
+        in_source = {genders.get(word) for word in re.findall(r"\w+", item["source"])} - {None}
+        wrong_genders = {forms.get(wrong) for _, wrong in differing_words(item)}
+        assert "within" not in item["categories"] or in_source.isdisjoint(wrong_genders)
         for sentence in item["context"]["source"][1:]:
             assert genders.keys().isdisjoint(re.findall(r"\w+", sentence))
     times = {word.en.split()[-1] for word in LEXICON.adverbs.values() if word.kind == "time"}
@@ -196,16 +199,16 @@ def test_nothing_else_could_be_meant(corpus):
         for record in document:
             tokens = record["en"]["tokens"]
             assert tokens[0] != '"' or tokens[-2] not in tokens[1 : tokens.index('"', 1)]
-            # a time after a relative clause would be that of the relative clause
+            # a time after a relative clause would belong to the relative clause
             assert "(WDT that)" not in record["tree"] or tokens[-2] not in times
             for pronoun in record["pronouns"]:
-                before, place = document[pronoun["antecedent"]["sentence"]]["en"], pronoun["antecedent"]["en"]
-                while place > 0 and before["tags"][place - 1] == "JJ":
-                    place -= 1
-                assert before["tokens"][place - 1].lower() != "no" or place == 0
+                sentence, start = document[pronoun["antecedent"]["sentence"]]["en"], pronoun["antecedent"]["en"]
+                while start > 0 and sentence["tags"][start - 1] == "JJ":
+                    start -= 1
+                assert sentence["tokens"][start - 1].lower() != "no" or start == 0
 
 
-def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(corpus):
+def test_the_bound_is_wrong_only_in_words_that_the_sentence_leaves_open(corpus):
     records = gold(corpus, "test")
     for source, target in DIRECTIONS:
         lines = zip(read_lines(corpus / f"test.{target}"), read_lines(corpus / f"test.bound.{target}"), strict=True)
@@ -223,7 +226,7 @@ def test_the_bound_errs_in_words_that_the_sentence_leaves_open_and_nowhere_else(
     assert not re.search(r"\babout (it|them)\b", " ".join(bound))  # "darüber"; "über ihn" is a man
 
 
-def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_the_source_s_order(tmp_path):
+def test_german_order_can_be_free_and_the_bound_keeps_the_order_of_the_source(tmp_path):
     rates = RateSettings(pronoun_cross=0, pronoun_within=0, sense=0, person_pronoun=0, time=0.9, reordered=0.5)
     generate(replace(SMALL, train=300, rates=rates), tmp_path / "free")
     records = gold(tmp_path / "free", "test")
@@ -243,10 +246,10 @@ def test_german_order_is_free_where_it_is_told_to_be_and_the_bound_keeps_the_sou
     ("changed", "message"),
     [
         ({"probing": replace(SMALL.probing, documents=3)}, r"probing task .* raise probing\.documents \(3\)"),
-        ({"rates": RateSettings(plural=1.0)}, r"found no 1 different items of 'pronouns within' with these rates"),
+        ({"rates": RateSettings(plural=1.0)}, r"cannot draw 1 different items of 'pronouns within' with these rates"),
     ],
 )
-def test_too_few_sentences_or_items_are_named_and_nothing_is_left(tmp_path, changed, message):
+def test_too_few_sentences_or_items_are_an_error_and_leave_no_files(tmp_path, changed, message):
     with pytest.raises(UserError, match=message):
         generate(replace(SMALL, **changed), tmp_path / "few")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What the miniature is for: one sentence alone says nothing of an antecedent before it, and HAN finds it there."""
+"""The purpose of the miniature: a single sentence does not reveal an antecedent before it, and HAN finds it there."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -44,14 +44,14 @@ PARAMETERS["model"] = MODEL | {"dropout": 0.0}
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """Plans, and text of few words: a sentence about a thing, and one with a pronoun for it."""
+    """Plans, and a text with few words: a sentence about a thing, and a sentence with a pronoun for it."""
     folder = tmp_path_factory.mktemp("miniature")
     make_root(folder)
     lexicon = load_lexicon()
     adjectives = {
-        name: replace(one, kinds=tuple(kind for kind in one.kinds if kind in KINDS))
-        for name, one in lexicon.adjectives.items()
-        if one.cue or KINDS.intersection(one.kinds)
+        name: replace(adjective, kinds=tuple(kind for kind in adjective.kinds if kind in KINDS))
+        for name, adjective in lexicon.adjectives.items()
+        if adjective.cue or KINDS.intersection(adjective.kinds)
     }
     raw = folder / "data" / "miniature"
     raw.mkdir(parents=True)
@@ -60,7 +60,7 @@ def experiment(tmp_path_factory):
     settings = experiment.settings
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(generation, "load_lexicon", lambda: replace(lexicon, adjectives=adjectives))
-        patched.setattr(workers, "usable_cores", lambda: 1)  # no other processes for so little
+        patched.setattr(workers, "usable_cores", lambda: 1)  # one process is enough
         generation.Generation(TEXT, raw).run()
         tokenize_corpus(raw, experiment.tokenized, settings.corpus, settings.text)
         segment_corpus(experiment.tokenized, experiment.subwords, settings.corpus, settings.units)
@@ -72,17 +72,17 @@ def experiment(tmp_path_factory):
 def scores(experiment, variant, seed):
     """{metric: accuracy} of a run on both sets."""
     contrast_run(experiment, variant, seed, device="cpu")
-    found = read_flat(experiment.contrastive(f"{variant}-{seed}"))
-    return {metric: one["score"] for of_set in found.values() for metric, one in of_set.items()}
+    sets = read_flat(experiment.contrastive(f"{variant}-{seed}"))
+    return {metric: values["score"] for metrics in sets.values() for metric, values in metrics.items()}
 
 
-def at_chance(found, *categories):
-    return {found[f"{category}{ending}"] for category in categories for ending in ("", "_normalized")} == {50.0}
+def at_chance(accuracies, *categories):
+    return {accuracies[f"{category}{ending}"] for category in categories for ending in ("", "_normalized")} == {50.0}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("variant", ["plain", "masked"])
-def test_what_reads_one_sentence_is_at_chance_whatever_its_weights(experiment, variant, seed):
+def test_a_system_that_reads_one_sentence_is_at_chance_with_any_weights(experiment, variant, seed):
     plan = TrainingPlan.read(experiment.plan(variant, "training")).model
     sizes = [len(BinarizedCorpus(experiment.binarized).source_vocabulary)] * 2  # a joint one
     torch.manual_seed(seed)
@@ -92,14 +92,14 @@ def test_what_reads_one_sentence_is_at_chance_whatever_its_weights(experiment, v
     for name in ("pronouns", "senses"):
         rows = read_lines(experiment.contrastive_outcomes(f"{variant}-{seed}") / f"{name}.tsv")[1:]
         outcomes = [row.split("\t")[1] for row in rows]
-        assert min(outcomes.count("1"), outcomes.count("0")) > 0.45 * len(rows)  # no ties, or hardly any
+        assert min(outcomes.count("1"), outcomes.count("0")) > 0.45 * len(rows)  # almost no ties
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_han_finds_the_antecedent_in_the_sentence_before_and_no_farther(experiment, seed):
+def test_han_finds_the_antecedent_only_in_the_previous_sentence(experiment, seed):
     train_run(experiment, "han", seed, device="cpu")
     average_run(experiment, "han", seed)
-    found = scores(experiment, "han", seed)
-    assert found["pronouns_distance_1"] >= 85  # 100 with seven seeds, and without AVX2 with three
-    assert at_chance(found, "pronouns_distance_2", "pronouns_distance_3")
+    accuracies = scores(experiment, "han", seed)
+    assert accuracies["pronouns_distance_1"] >= 85  # 100 with seven seeds, and without AVX2 with three
+    assert at_chance(accuracies, "pronouns_distance_2", "pronouns_distance_3")

@@ -1,4 +1,4 @@
-"""Word forms are those of a grammar book; the lexicon holds what a grammar needs, and says which entry is wrong."""
+"""Word forms match a grammar book; the lexicon has the words that the grammars need, and errors name the entry."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,6 +14,7 @@ from context_nmt.miniature.lexicon import (
     TABLES,
     WithObject,
     a_or_an,
+    add_s,
     english_nouns,
     english_verb,
     german_adjective,
@@ -22,7 +23,6 @@ from context_nmt.miniature.lexicon import (
     german_verb,
     load_lexicon,
     read_lexicon,
-    with_s,
 )
 
 LEXICON = load_lexicon()
@@ -48,7 +48,7 @@ ENGLISH_VERBS = ("be, was, been", "have, had", "can, could", "give, gave, given"
 SPELT = (
     (a_or_an, "table big house hotel university uniform useful European one-eyed young"),
     (a_or_an, "apple egg island orange umbrella uncle ugly hour honest expensive old"),
-    (with_s, "table house bag box church bush dress bus waltz lady story boy key potato radio zoo"),
+    (add_s, "table house bag box church bush dress bus waltz lady story boy key potato radio zoo"),
 )
 
 
@@ -82,9 +82,10 @@ def test_there_are_as_many_words_as_the_corpus_needs():
 
 def test_both_senses_of_a_word_share_it_and_nothing_else():
     for noun in LEXICON.senses.values():
-        assert len(LEXICON.of_word(noun)) == 2, noun.name
         other = LEXICON.other_sense(noun)
         assert LEXICON.other_sense(other) is noun
+        words = [(sense.side, sense.ambiguous_word) for sense in LEXICON.senses.values()]
+        assert words.count((noun.side, noun.ambiguous_word)) == 2, noun.name
         assert (noun.side, noun.ambiguous_word) == (other.side, other.ambiguous_word)
         assert (noun.en == other.en, noun.de == other.de) == (noun.side == "en", noun.side == "de"), noun.name
         assert len(noun.cues) > 2, noun.name
@@ -96,15 +97,17 @@ def test_both_senses_of_a_word_share_it_and_nothing_else():
         assert all(LEXICON.adjectives[name].cue for name in noun.adjectives), noun.name
 
 
-def test_verbs_adjectives_and_prepositions_go_with_what_is_there():
+def test_verbs_adjectives_and_prepositions_go_with_existing_kinds_of_nouns():
     kinds = {noun.kind for noun in NOUNS}
     for verb in LEXICON.verbs.values():
         assert kinds.issuperset(verb.subject + verb.object), verb.name
         assert bool(verb.object) == (verb.frame in get_args(WithObject)), verb.name
         assert bool(verb.prepositions) == (verb.frame in ("positional", "directional")), verb.name
         assert {LEXICON.prepositions[name].case for name in verb.prepositions} <= {"two-way"}, verb.name
-        own = verb.preposition
-        assert bool(own.en and own.de and own.case) == (verb.frame == "prepositional"), verb.name
+        preposition = verb.preposition
+        assert bool(preposition.en and preposition.de and preposition.case) == (verb.frame == "prepositional"), (
+            verb.name
+        )
     for preposition in LEXICON.prepositions.values():
         assert preposition.case, preposition.name
         assert preposition.kinds, preposition.name

@@ -1,4 +1,4 @@
-"""The two grammars of the miniature corpus: sentences of a grammar book, and rules that all sentences keep."""
+"""The two grammars of the miniature corpus: sentences of a grammar book, and rules that all sentences follow."""
 
 import re
 from dataclasses import replace
@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from measured import assert_golden
 
-from context_nmt.miniature.clauses import Vocabulary
+from context_nmt.miniature.clauses import LexiconIndex
 from context_nmt.miniature.documents import Document
 from context_nmt.miniature.grammar import realise
 from context_nmt.miniature.lexicon import TABLES, german_adjective, german_form, load_lexicon
@@ -46,8 +46,8 @@ def named(of):
 
 
 def is_(subject, *adjectives, degree=None, tense="past", **more):
-    said = tuple(ADJECTIVES[name] for name in adjectives)
-    return Clause(subject, VERBS["be"], tense, adjectives=said, degree=degree and ADVERBS[degree], **more)
+    words = tuple(ADJECTIVES[name] for name in adjectives)
+    return Clause(subject, VERBS["be"], tense, adjectives=words, degree=degree and ADVERBS[degree], **more)
 
 
 def does(subject, verb, target=None, tense="past", **more):
@@ -68,7 +68,7 @@ def in_the(place, **more):
 
 OLD, YESTERDAY = is_(the(TABLE), "old"), ADVERBS["yesterday"]
 AND, BUT = LEXICON.conjunctions["and"], LEXICON.conjunctions["but"]
-SENTENCES = [  # in words in golden/miniature-sentences.txt
+SENTENCES = [  # golden/miniature-sentences.txt has their texts
     does(the(MAN, "old"), "buy", a(TABLE, "expensive")),
     does(the(MAN), "buy", the(LAMP), time=YESTERDAY, fronted="time"),
     does(the(MAN), "buy", the(LAMP), time=YESTERDAY, reordered=True),
@@ -112,12 +112,12 @@ SENTENCES = [  # in words in golden/miniature-sentences.txt
 ]
 
 
-def test_a_sentence_is_said_right():
-    said = []
+def test_sentences_have_the_right_texts():
+    lines = []
     for sentence in SENTENCES:
         words = realise(sentence if isinstance(sentence, Sentence) else Sentence(sentence))
-        said.append(f"{words.text('en')} | {words.text('de')}\n")
-    assert_golden("".join(said), "miniature-sentences.txt")
+        lines.append(f"{words.text('en')} | {words.text('de')}\n")
+    assert_golden("".join(lines), "miniature-sentences.txt")
 
 
 def test_a_sentence_in_the_order_of_one_language():
@@ -126,17 +126,17 @@ def test_a_sentence_in_the_order_of_one_language():
     english, german = (realise(sentence.ordered_as(language)) for language in ("en", "de"))
     assert english.text("de") == "Der Mann kaufte gestern die Lampe und gestern kaufte der Mann die Lampe."
     assert german.text("en") == "Yesterday the man bought the lamp, and the man bought the lamp yesterday."
-    asked = Sentence(clause, question=True).ordered_as("de")
-    assert realise(asked).text("en") == "Did the man buy the lamp yesterday?"
+    question = Sentence(clause, question=True).ordered_as("de")
+    assert realise(question).text("en") == "Did the man buy the lamp yesterday?"
     assert (english.text("en"), german.text("de")) == (realise(sentence).text("en"), realise(sentence).text("de"))
 
 
-def test_an_entity_or_one_mention_can_be_called_by_another_noun():
+def test_an_entity_or_a_single_mention_can_have_another_wording():
     pronoun = it(TABLE)
     sentence = Sentence(does(the(MAN), "buy", a(TABLE, "old"), **joined("because", is_(pronoun, "cheap"))))
-    called = [realise(sentence, {meant: LAMP.wording}).text("de") for meant in (TABLE, pronoun)]
-    assert called[0] == "Der Mann kaufte eine alte Lampe, weil sie billig war."
-    assert called[1] == "Der Mann kaufte einen alten Tisch, weil sie billig war."
+    texts = [realise(sentence, {replaced: LAMP.wording}).text("de") for replaced in (TABLE, pronoun)]
+    assert texts[0] == "Der Mann kaufte eine alte Lampe, weil sie billig war."
+    assert texts[1] == "Der Mann kaufte einen alten Tisch, weil sie billig war."
 
 
 def test_tree_tags_and_alignment():
@@ -151,8 +151,8 @@ def test_tree_tags_and_alignment():
 
 @pytest.fixture(scope="module")
 def drawn():
-    vocabulary = Vocabulary(LEXICON)
-    documents = [Document(vocabulary, RateSettings(), Random(f"syntax {number}")).plan() for number in range(600)]
+    index = LexiconIndex(LEXICON)
+    documents = [Document(index, RateSettings(), Random(f"syntax {number}")).plan() for number in range(600)]
     return [realise(sentence) for document in documents for sentence in document]
 
 
@@ -186,10 +186,10 @@ def test_the_finite_verb_is_last_in_subordinate_clauses(drawn):
     subordinate = 0
     for words in drawn:
         tags = words.tags("de")
-        for place in [place for place, tag in enumerate(tags) if tag in ("KOUS", "PRELS")]:
+        for start in [index for index, tag in enumerate(tags) if tag in ("KOUS", "PRELS")]:
             subordinate += 1
-            assert place == 0 or tags[place - 1] in ("$,", "$(", "KON"), words.text("de")
-            verb, open_clauses = place, 1
+            assert start == 0 or tags[start - 1] in ("$,", "$(", "KON"), words.text("de")
+            verb, open_clauses = start, 1
             while open_clauses:
                 verb += 1
                 open_clauses += (tags[verb] in ("KOUS", "PRELS")) - (tags[verb] in ("VVFIN", "VAFIN", "VMFIN"))

@@ -114,26 +114,26 @@ def test_script_maps_raw_lines_without_a_shell(raw):
         ("'open quote", "No closing quotation"),
     ],
 )
-def test_a_script_that_fails_says_how(command, message):
-    with pytest.raises(UserError, match="text script") as refused:
+def test_the_error_of_a_script_has_its_cause(command, message):
+    with pytest.raises(UserError, match="text script") as error:
         list(run_script(command, ["a", "b", "c"]))
-    assert message in str(refused.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(("language", "tokens"), TEXTS["marks"])
 def test_marks_and_inner_apostrophes_stay_with_their_letters(language, tokens):
     side = MosesSide(language, SideSettings(normalize_punctuation=False))
     assert side.tokens(side.text(tokens)) == tokens
-    assert (side.text(tokens) == tokens) == (language == "fr")  # which has a space before its mark
+    assert (side.text(tokens) == tokens) == (language == "fr")  # French has a space before the mark
 
 
 @pytest.mark.parametrize(("language", "text"), TEXTS["punctuation"])
-def test_punctuation_that_is_not_ascii_comes_back(language, text):
+def test_punctuation_that_is_not_ascii_is_restored(language, text):
     side = MosesSide(language, SideSettings(normalize_punctuation=False))
     assert side.text(side.tokens(text)) == text
 
 
-def test_chinese_becomes_words():
+def test_chinese_is_segmented_into_words():
     assert segment("老师今天去图书馆看书吗\u3002  OK\r") == "老师 今天 去 图书馆 看书 吗 \u3002 OK"
     command = [python, "-m", "context_nmt.corpus.chinese"]
     text = "\ufeff我去\r我\n\n安娜在北京".encode()

@@ -38,10 +38,10 @@ def test_every_row_finds_the_sentences_before_it(documents, data):
         if any(number >= first[n] and n - receptive_sentences <= number <= n for n in numbers.tolist())
     }
     for number, row in zip(rows.tolist(), previous.tolist(), strict=True):
-        for place, found in enumerate(row):
-            wanted = number - (sentences - place)
-            there = wanted >= first[number] and wanted in rows.tolist()
-            assert found == (rows.tolist().index(wanted) if there else -1)
+        for column, previous_row in enumerate(row):
+            expected = number - (sentences - column)
+            is_present = expected >= first[number] and expected in rows.tolist()
+            assert previous_row == (rows.tolist().index(expected) if is_present else -1)
 
 
 @given(split_into_documents(), st.data())

@@ -66,5 +66,5 @@ def test_references_are_in_the_order_of_their_numbers_and_have_no_gap(tmp_path):
     names = reference_names(tmp_path, "test", "de")
     assert names == ["test.de", *(f"test.de.{number}" for number in range(1, 11))]
     (tmp_path / "test.de.1").unlink()
-    with pytest.raises(UserError, match=r"further references must be test\.de\.1, test\.de\.2, …; found \[2, "):
+    with pytest.raises(UserError, match=r"further references must be test\.de\.1, test\.de\.2, …; there are \[2, "):
         reference_names(tmp_path, "test", "de")

@@ -1,4 +1,4 @@
-"""Pieces of sentencepiece: any text comes back, the same text gives the same model, and all stages work with them."""
+"""Pieces of sentencepiece: any text is restored, the same text gives the same model, and all stages work with them."""
 
 import importlib
 import io
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from project_root import make_root
-from test_text_chain import CORPUS, SENTENCE, back, build, line
+from test_text_chain import CORPUS, SENTENCE, build, line, restored_text
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import read_hypotheses, write_hypotheses
@@ -31,7 +31,7 @@ from context_nmt.settings.text import SideSettings, UnitSettings
 
 ROOT = Path(__file__).parents[1]
 PLAIN = SideSettings(truecase=False, normalize_punctuation=False)
-SPELT = ["a </s> <unk> b", "<s><pad>", "<0x41><0x0A>", "\u2047 \u2585"]  # what sentencepiece itself writes
+SPELT_LIKE_PIECES = ["a </s> <unk> b", "<s><pad>", "<0x41><0x0A>", "\u2047 \u2585"]
 
 
 def pieces(**values):
@@ -39,51 +39,51 @@ def pieces(**values):
 
 
 def expected(text):
-    """What comes back from a text: white space and sentencepiece's mark of it become single spaces."""
+    """The restored text: white space and sentencepiece's mark for it become single spaces."""
     return " ".join(text.replace("\u2581", " ").split())
 
 
 @settings(max_examples=25)
 @given(
-    lines=st.lists(line | st.sampled_from(SPELT)),
+    lines=st.lists(line | st.sampled_from(SPELT_LIKE_PIECES)),
     units=st.builds(pieces, joint=st.booleans(), model_type=st.sampled_from(["unigram", "bpe"])),
 )
-def test_any_text_comes_back_and_keeps_its_place(tmp_path_factory, lines, units):
-    lines = [SENTENCE, SENTENCE, *SPELT, *lines]
+def test_any_text_is_restored_in_order(tmp_path_factory, lines, units):
+    lines = [SENTENCE, SENTENCE, *SPELT_LIKE_PIECES, *lines]
     root = build(tmp_path_factory.mktemp("corpus"), lines, PLAIN, units)
-    assert back(root) == [expected(line) for line in lines]
+    assert restored_text(root) == [expected(line) for line in lines]
     for language in ("en", "de"):
         moses, tokenized = MosesSide(language, PLAIN), root / "tokenized"
         assert read_lines(tokenized / f"test.{language}.cased") == [moses.tokens(line) for line in lines]
         assert read_lines(tokenized / f"test.{language}") == [" ".join(line.split()) for line in lines]
         vocabulary = Segmenter(root / "subwords", language).vocabulary()
-        written = read_lines(root / "subwords" / f"test.{language}")
-        assert [vocabulary.text(vocabulary.ids(line)) for line in written] == written
-        assert not {unit for line in written for unit in line.split(" ")} & {*SPECIALS}
+        subwords = read_lines(root / "subwords" / f"test.{language}")
+        assert [vocabulary.text(vocabulary.ids(line)) for line in subwords] == subwords
+        assert not {unit for line in subwords for unit in line.split(" ")} & {*SPECIALS}
         assert vocabulary == BinarizedCorpus(root / "binarized").source_vocabulary or not units.joint
     assert TextChain(root / "text").source_subwords(lines) == read_lines(root / "subwords" / "test.en")
 
 
-def test_cleaning_counts_tokens_whatever_the_units(tmp_path):
+def test_cleaning_counts_tokens_for_all_kinds_of_units(tmp_path):
     lines = [SENTENCE, "Halt!", "a, b, c, d.", "", SENTENCE.upper()]
     cleaning = {"minimum_length": 3, "maximum_length": 6, "maximum_ratio": 2.0}
-    written = {}
+    cleaned = {}
     for kind in ("bpe", "sentencepiece"):
         root = build(tmp_path / kind, lines, PLAIN, UnitSettings(kind=kind), **cleaning)
-        written[kind] = (root / "tokenized/cleaning.json").read_bytes()
+        cleaned[kind] = (root / "tokenized/cleaning.json").read_bytes()
         assert (root / "tokenized/valid.de.cased").read_bytes() == b"".join(
             f"{MosesSide('de', PLAIN).tokens(line)}\n".encode() for line in lines
         )
-    assert written["bpe"] == written["sentencepiece"]
+    assert cleaned["bpe"] == cleaned["sentencepiece"]
     assert read_lines(tmp_path / "sentencepiece/tokenized/train.en") == [SENTENCE, SENTENCE.upper()]
-    lines = [SENTENCE, "\u201eJa\u201c \u2026"]  # normalized where the side says so
+    lines = [SENTENCE, "\u201eJa\u201c \u2026"]  # normalized because of the side's setting
     root = build(tmp_path / "normalized", lines, SideSettings(truecase=False), pieces())
-    assert back(root)[1] == MosesSide("de", SideSettings()).untokenized(lines[1]) == '"Ja" ...'
+    assert restored_text(root)[1] == MosesSide("de", SideSettings()).normalize(lines[1]) == '"Ja" ...'
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_a_model_depends_on_its_text_and_settings_alone(tmp_path, model_type, capfd):
-    """Neither on the folder nor on the number of cores; so it has no name of a file."""
+def test_a_model_depends_only_on_its_text_and_settings(tmp_path, model_type, capfd):
+    """It depends neither on the folder nor on the number of cores; so it does not contain a file name."""
     lines = [f"Sentence {n % 90}: the {n % 13} birds' {'song ' * (n % 4)}sounds." for n in range(400)]
     cores, models = os.sched_getaffinity(0), []
     try:
@@ -98,18 +98,18 @@ def test_a_model_depends_on_its_text_and_settings_alone(tmp_path, model_type, ca
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_a_model_writes_is_one_line_of_text(tmp_path):
+def test_the_output_of_a_model_becomes_one_line_of_text(tmp_path):
     root = build(tmp_path, [SENTENCE], PLAIN, pieces())
     segmenter = Segmenter(root / "subwords", "de")
     for units, text in (("", ""), ("▁ <0x0A> ▁ a", "a"), ("<0xC3>", "\ufffd"), ("<0xC3> <0xA4> ▁ n", "ä n")):
         assert segmenter.tokens(units) == text
 
 
-FEWEST = len(SPECIALS) + 256 + len({*SENTENCE.replace(" ", "\u2581")})  # pieces: all bytes and characters
+MIN_PIECES = len(SPECIALS) + 256 + len({*SENTENCE.replace(" ", "\u2581")})  # all bytes and characters
 
 
 def test_a_text_with_fewer_pieces_than_allowed_is_noted(tmp_path, capsys):
-    build(tmp_path / "few", [SENTENCE], PLAIN, pieces(pieces=FEWEST))
+    build(tmp_path / "few", [SENTENCE], PLAIN, pieces(pieces=MIN_PIECES))
     assert "note" not in capsys.readouterr().err
     root = build(tmp_path / "many", [SENTENCE], PLAIN, pieces(pieces=1_000_000, joint=False))
     notes = [line for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
@@ -120,12 +120,15 @@ def test_a_text_with_fewer_pieces_than_allowed_is_noted(tmp_path, capsys):
         assert "1,000,000" in note
 
 
-def test_what_cannot_be_learned_or_loaded_is_named(tmp_path):
+def test_a_text_or_model_that_cannot_be_used_is_named(tmp_path):
     root = build(tmp_path, [SENTENCE], PLAIN, pieces())
     before = sorted(path.name for path in (root / "subwords").iterdir())
     for wrong, message in (
-        (pieces(pieces=3), rf"units\.pieces is 3; .*at least {FEWEST}$"),
-        (pieces(pieces=FEWEST - 1, model_type="bpe"), rf"units\.pieces is {FEWEST - 1}; .*at least {FEWEST}$"),
+        (pieces(pieces=3), rf"units\.pieces is 3; .*at least {MIN_PIECES}$"),
+        (
+            pieces(pieces=MIN_PIECES - 1, model_type="bpe"),
+            rf"units\.pieces is {MIN_PIECES - 1}; .*at least {MIN_PIECES}$",
+        ),
         (pieces(joint=False), "no such file"),
     ):
         if message == "no such file":
@@ -213,26 +216,26 @@ def measured(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", RUNS)
 def test_translations_are_raw_text(project, variant):
-    """From the test set as from standard input, and with all scores."""
+    """The stage and standard input give the same text, and all scores are there."""
     segmenter = Segmenter(project / f"runs/models/{variant}-1/text", "de")
-    written = read_hypotheses(project / f"metrics/hypotheses/{variant}-1.zip", "valid")
+    hypotheses = read_hypotheses(project / f"metrics/hypotheses/{variant}-1.zip", "valid")
     units = read_lines(project / f"runs/decoded/{variant}-1/valid.subwords.txt")
-    assert written == [segmenter.tokens(line) for line in units]
-    assert len(set(written)) > 1
+    assert hypotheses == [segmenter.tokens(line) for line in units]
+    assert len(set(hypotheses)) > 1
     lines = read_lines(Path("data/toy/valid.en"))
     text = io.BytesIO("\n\n".join("\n".join(lines[start : start + 3]) for start in range(0, len(lines), 3)).encode())
     output = io.BytesIO()
     translate_text(Path(f"runs/models/{variant}-1"), text, output, beam=None, device="cpu")
     assert [
         line for number, line in enumerate(output.getvalue().decode().split("\n")[:-1]) if number % 4 != 3
-    ] == written
+    ] == hypotheses
     metrics = {metric for metric, _ in measured(f"metrics/scores/{variant}/1.csv")}
     assert {"sacrebleu", "chrf", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "apt_pronouns"} <= metrics
 
 
 @pytest.mark.slow
 def test_scores_of_a_translation_do_not_depend_on_the_units(project, tmp_path, monkeypatch):
-    """As text, where units are pieces, or as tokens, where they are words: the measures are the same."""
+    """Translations as text (units are pieces) or as tokens (units are words) have the same measures."""
     shutil.copytree(project / "data", tmp_path / "data")
     shutil.copytree(project / "src", tmp_path / "src")
     (tmp_path / "params.yaml").write_text(PARAMETERS.replace("kind: sentencepiece, pieces: 400", "kind: words"))
@@ -242,17 +245,17 @@ def test_scores_of_a_translation_do_not_depend_on_the_units(project, tmp_path, m
     references = read_lines(tmp_path / "data/toy/valid.de")
     translations = [*references[6:], *references[:6]]
     tokens = [MosesSide("de", PLAIN).tokens(line) for line in translations]
-    found = []
+    results = []
     for folder, lines in ((project, translations), (tmp_path, tokens)):
         experiment = EvaluationFolder(folder)
         write_hypotheses(experiment.hypotheses("shifted-1"), {"valid": lines})
-        found.append([*score_rows(experiment, "shifted-1"), *DocumentScorer(experiment).rows("shifted-1")])
-    assert found[0] == found[1]
-    assert {"sacrebleu", "bleu_tokenized", "apt_pronouns", "coherence"} <= {row.measure.metric for row in found[0]}
+        results.append([*score_rows(experiment, "shifted-1"), *DocumentScorer(experiment).rows("shifted-1")])
+    assert results[0] == results[1]
+    assert {"sacrebleu", "bleu_tokenized", "apt_pronouns", "coherence"} <= {row.measure.metric for row in results[0]}
 
 
 @pytest.mark.slow
-def test_students_plans_items_analyses_probes_and_pages_know_pieces_and_words(project, tmp_path):
+def test_students_plans_items_analyses_probes_and_pages_use_pieces_and_words(project, tmp_path):
     taught = BinarizedCorpus(project / "runs/binarized", training_target=project / "runs/distilled/1")
     lines = read_lines(project / "runs/distilled/1/train.de")
     assert [taught.target_vocabulary.text(ids) for ids in taught.side("train", "de")] == lines

@@ -81,11 +81,11 @@ def test_russian_letters_are_those_of_iso_9():
 
 
 @given(st.text(RUSSIAN + RUSSIAN.upper() + SYMBOLS), st.text(st.characters(exclude_categories=["Cs"])))
-def test_russian_comes_back_and_other_text_stays(russian, text):
+def test_russian_can_be_restored_and_other_text_stays(russian, text):
     assert to_cyrillic(to_latin(russian)) == russian
     assert len(to_latin(text)) == len(text)
-    others = "".join(character for character in text if character not in RUSSIAN + RUSSIAN.upper())
-    assert to_latin(others) == others
+    not_russian = "".join(character for character in text if character not in RUSSIAN + RUSSIAN.upper())
+    assert to_latin(not_russian) == not_russian
 
 
 COGNATES = {"telefon": "телефон", "moskva": "москва", "student": "студент", "kontakt": "контакт", "2-j": "2-й"}

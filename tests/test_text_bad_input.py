@@ -1,4 +1,4 @@
-"""Text files that are wrong, at the stages' command lines: one line that says what, status 1, no output."""
+"""Wrong text files on the stages' command lines: a one-line message, status 1, no output."""
 
 import importlib
 import sys
@@ -27,7 +27,7 @@ SPLITS = ("train", "valid", "test")
 
 @pytest.fixture
 def stage(tmp_path, monkeypatch, capsys):
-    """Runs a stage's command line in an experiment of three pairs a split; gives its status and standard error."""
+    """Runs a stage's command line in an experiment with three pairs per split; returns status and standard error."""
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(PARAMETERS), encoding="utf-8")
     for split in SPLITS:
         write(tmp_path, f"{split}.en", ENGLISH)
@@ -38,9 +38,9 @@ def stage(tmp_path, monkeypatch, capsys):
 
     def run(name, *arguments):
         monkeypatch.setattr(sys, "argv", [name, *arguments])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as system_exit:
             command_line.run(importlib.import_module(f"stages.{name}").main)
-        return left.value.code, capsys.readouterr().err
+        return system_exit.value.code, capsys.readouterr().err
 
     return run
 
@@ -77,14 +77,14 @@ def test_wrong_files_are_named_and_leave_nothing(stage, tmp_path, name, content,
     assert not (tmp_path / "runs").exists() or list((tmp_path / "runs").iterdir()) == []
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(stage, tmp_path):
-    made = []
+def test_a_byte_order_mark_is_not_part_of_the_text(stage, tmp_path):
+    outputs = []
     for mark in (b"", b"\xef\xbb\xbf"):
         for path in (tmp_path / "data/toy").iterdir():
             path.write_bytes(mark + path.read_bytes())
         assert [stage("tokenize")[0], stage("bpe")[0]] == [0, 0]
-        made.append({path: path.read_bytes() for path in sorted((tmp_path / "runs").rglob("*")) if path.is_file()})
-    assert made[0] == made[1]
+        outputs.append({path: path.read_bytes() for path in sorted((tmp_path / "runs").rglob("*")) if path.is_file()})
+    assert outputs[0] == outputs[1]
 
 
 def test_a_folder_in_place_of_a_file(stage, tmp_path):

@@ -38,17 +38,17 @@ def test_counts_split_at_spaces_only(tmp_path):
     assert count_units(tmp_path / "text") == {"a": 2, "b": 1, "b\u2028c": 1, "\u00a0": 1}
 
 
-def words(*units, of_sentencepiece=False):
-    vocabulary = Vocabulary((*SPECIALS, *(BYTES if of_sentencepiece else ()), *dict.fromkeys({*units} - {*BYTES})))
-    assert vocabulary.of_sentencepiece == of_sentencepiece
+def words(*units, is_sentencepiece=False):
+    vocabulary = Vocabulary((*SPECIALS, *(BYTES if is_sentencepiece else ()), *dict.fromkeys({*units} - {*BYTES})))
+    assert vocabulary.is_sentencepiece == is_sentencepiece
     return vocabulary.words([vocabulary.units.index(unit) for unit in units])
 
 
 def test_units_make_up_words_in_the_way_of_their_kind():
     assert words("▁a", "b@@", "c", "d@@") == ["▁a", "bc", "d"]
     units = ["▁He", "▁s", "ä", "h", '▁"', "it", '."', "▁", "20", "th", "▁", "<0xE2>", "<0x82>", "<0xAC>", "<0xE2>"]
-    assert words(*units, of_sentencepiece=True) == ["He", "säh", '"', "it", '."', "20th", "€\ufffd"]
-    assert words() == words(of_sentencepiece=True) == []
+    assert words(*units, is_sentencepiece=True) == ["He", "säh", '"', "it", '."', "20th", "€\ufffd"]
+    assert words() == words(is_sentencepiece=True) == []
 
 
 @pytest.mark.parametrize(

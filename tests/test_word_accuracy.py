@@ -1,4 +1,4 @@
-"""Accuracy of pronouns and nouns: every case by hand, lists, alignments, and the authors' own counts."""
+"""Accuracy of pronouns and nouns: every case by hand, lists of words, alignments, and the authors' own counts."""
 
 import json
 import os
@@ -24,7 +24,7 @@ MIRROR = Path(os.environ.get("DATA_MIRROR", "absent"))
 
 
 def cases(reference, hypothesis, to_reference, to_hypothesis, similar=None):
-    """What becomes of the pronouns of one sentence, of which one counts."""
+    """The cases of the pronouns of a sentence in which one pronoun counts."""
     words = Words("w", usual_pronouns([reference], "en").places, similar or {})
     score = word_accuracy(words, [reference], [hypothesis], [to_reference], [to_hypothesis], alignment="a")
     assert score["counts"].pop("total") == 1
@@ -36,17 +36,17 @@ def cases(reference, hypothesis, to_reference, to_hypothesis, similar=None):
     [
         ("they saw him", ONE_TO_ONE, "equal"),
         ("THEY saw him", ONE_TO_ONE, "equal"),  # in lower case
-        ("saw they him", [(0, 1)], "equal"),  # wherever it stands
-        ("people they him", [(0, 0), (0, 1)], "equal"),  # any of the words that are reached
+        ("saw they him", [(0, 1)], "equal"),  # at any position
+        ("people they him", [(0, 0), (0, 1)], "equal"),  # any of the linked words
         ("we saw him", ONE_TO_ONE, "similar"),
         ("people saw him", ONE_TO_ONE, "different"),
         ("he saw they", ONE_TO_ONE, "different"),  # the right word elsewhere
         ("they saw him", [(1, 1), (2, 2)], "untranslated"),
     ],
 )
-def test_a_pronoun_is_followed_to_the_source_and_on(hypothesis, links, case):
-    found = cases("They saw it", hypothesis, [(0, 0)], links, similar={"they": {"we"}})
-    assert found == {case, "not_in_source"}  # "it" is linked to nothing
+def test_a_pronoun_is_followed_to_the_source_and_from_there_to_the_hypothesis(hypothesis, links, case):
+    counted = cases("They saw it", hypothesis, [(0, 0)], links, similar={"they": {"we"}})
+    assert counted == {case, "not_in_source"}  # "it" has no link
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_a_word_is_followed_through_every_source_word_that_it_is_linked_to(texts
 
 
 def test_the_accuracy_is_the_weighted_share_of_the_cases_that_count():
-    """Of six words, two come out equal, one similar, one different, one is left out, and one is in no source."""
+    """Of six words, two are equal, one similar, one different, one untranslated, and one not in the source."""
     words, texts = Words("w", [list(range(6))], {"a": {"b"}}), (["a a a a a a"], ["a A b c"])
-    links, missing = [[(place, place) for place in range(5)]], [[]]
+    links, missing = [[(index, index) for index in range(5)]], [[]]
     score = word_accuracy(words, *texts, links, [links[0][:4]], alignment="x")
     counts = {"equal": 2, "similar": 1, "different": 1, "untranslated": 1, "not_in_source": 1, "total": 5}
     assert score == {"score": 0.5, "signature": "words:w|alignment:x|similar:0.5|case:lc", "counts": counts}
@@ -83,7 +83,7 @@ def test_lists_of_words(tmp_path):
 
 
 def test_nouns_are_those_of_nltks_tagger(tmp_path, monkeypatch):
-    """Its data is not part of the project: here, one that knows three words."""
+    """The tagger's data is not part of the project: this one knows three words."""
     folder = tmp_path / "taggers/averaged_perceptron_tagger_eng"
     folder.mkdir(parents=True)
     tags = {"Ann": "NNP", "sees": "VBZ", "birds": "NNS"}
@@ -123,7 +123,7 @@ def test_alignments_and_lists_that_do_not_fit_are_refused(tmp_path, read, lines,
 
 @pytest.fixture
 def score(tmp_path, monkeypatch, capsys):
-    """Runs `context-nmt score` on files of one or two lines; gives its status, what it wrote, and standard error."""
+    """Runs `context-nmt score` on files of one or two lines; returns its status, its output file and standard error."""
     files = {"out": ["we saw a dog", "he ran"], "ref": ["they saw a dog", "she ran"], "list": ["dog", "they we"]}
     files |= {"links": ["0-0 1-1 2-2 3-3", "0-0 1-1"]}
     for name, lines in files.items():
@@ -132,10 +132,11 @@ def score(tmp_path, monkeypatch, capsys):
 
     def run(*options, usual=("--hypothesis", "out", "--reference", "ref", "--output", "scores.json")):
         monkeypatch.setattr(sys, "argv", ["context-nmt", "score", *usual, *options])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as system_exit:
             main()
-        written = tmp_path / "scores.json"
-        return left.value.code, json.loads(written.read_text()) if written.exists() else None, capsys.readouterr().err
+        output = tmp_path / "scores.json"
+        scores = json.loads(output.read_text()) if output.exists() else None
+        return system_exit.value.code, scores, capsys.readouterr().err
 
     return run
 
@@ -144,33 +145,35 @@ ALIGNED = ("--reference-alignment", "links", "--hypothesis-alignment", "links")
 
 
 def test_files_are_scored_by_their_alignments(score):
-    status, scores, said = score("--tokenized", *ALIGNED, "--pronouns", "list", "--nouns", "list", "--reference", "out")
+    status, scores, stderr = score(
+        "--tokenized", *ALIGNED, "--pronouns", "list", "--nouns", "list", "--reference", "out"
+    )
     assert status == 0
     assert scores["apt_pronouns"]["score"] == 0.75  # the dog, and half of they
     assert scores["apt_pronouns"]["signature"].startswith("words:3-of-list|alignment:as-given, reference 1 of 2|")
     assert scores["apt_nouns"] == scores["apt_pronouns"]
-    assert "note: " not in said
+    assert "note: " not in stderr
 
 
 def test_likely_mistakes_are_noted(score, tmp_path):
     write_lines(tmp_path / "out", ["we saw a dog .", "he ran ."])
-    status, scores, said = score("--language", "tlh")
+    status, scores, stderr = score("--language", "tlh")
     assert (status, "sacrebleu" in scores) == (0, True)
-    assert "no rules for the language 'tlh'" in said
-    assert "2 of 2 lines end in ' .'" in said
-    assert "use --tokenized" in said
+    assert "no rules for the language 'tlh'" in stderr
+    assert "2 of 2 lines end in ' .'" in stderr
+    assert "use --tokenized" in stderr
 
 
-def test_what_cannot_be_counted_is_left_out_and_said(score, tmp_path, monkeypatch):
+def test_measures_that_cannot_be_computed_are_left_out_with_a_note(score, tmp_path, monkeypatch):
     monkeypatch.setattr(nltk.data, "path", [])
-    status, scores, said = score("--tokenized", *ALIGNED, "--language", "fi")
+    status, scores, stderr = score("--tokenized", *ALIGNED, "--language", "fi")
     assert (status, "apt_pronouns" in scores) == (0, False)
-    assert "there is a list of pronouns for en, de and none for fi; give --pronouns" in said
-    assert "NLTK has no tagger for fi here" in said
-    write_lines(tmp_path / "links", ["", ""])  # of words that are linked to no source
-    _, scores, said = score("--tokenized", *ALIGNED, "--pronouns", "list", "--nouns", "list")
+    assert "there is a list of pronouns for en, de and none for fi; give --pronouns" in stderr
+    assert "NLTK has no tagger for fi here" in stderr
+    write_lines(tmp_path / "links", ["", ""])  # no word has a link
+    _, scores, stderr = score("--tokenized", *ALIGNED, "--pronouns", "list", "--nouns", "list")
     assert "apt_pronouns" not in scores
-    assert said.count("no such word of the reference is linked") == 2
+    assert stderr.count("no such word of the reference is linked") == 2
 
 
 @pytest.mark.parametrize(
@@ -182,10 +185,10 @@ def test_what_cannot_be_counted_is_left_out_and_said(score, tmp_path, monkeypatc
         (("--language", "german"), "--language is 'german'"),
     ],
 )
-def test_half_of_what_is_needed_is_refused(score, options, message):
-    status, scores, said = score(*options)
+def test_incomplete_options_are_refused(score, options, message):
+    status, scores, stderr = score(*options)
     assert (status, scores) == (1, None)
-    assert message in said
+    assert message in stderr
 
 
 @pytest.mark.parametrize(

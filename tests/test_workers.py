@@ -55,7 +55,7 @@ def test_results_come_in_order_from_other_processes_if_there_are_several(monkeyp
 
 
 def test_few_chunks_are_handled_in_this_process(monkeypatch):
-    monkeypatch.setattr(workers, "CHUNK", 3)
+    monkeypatch.setattr(workers, "CHUNK_LINES", 3)
     for count, chunks in ((50, [3] * 16 + [2]), (9, [3, 3, 3])):
         results = list(workers.map_chunks(lambda chunk: (os.getpid(), chunk), range(count), processes=2))
         assert [item for _, chunk in results for item in chunk] == list(range(count))

@@ -58,9 +58,9 @@ def sample(
         Writes   standard output            the documents
         Example  context-nmt corpus sample data/miniature --documents 50
     """
-    from context_nmt.corpus.samples import sampled
+    from context_nmt.corpus.samples import sample_documents
 
-    for line in sampled(corpus, split=split, documents=documents, seed=seed):
+    for line in sample_documents(corpus, split=split, documents=documents, seed=seed):
         print(line)
 
 

@@ -1,6 +1,6 @@
-"""Batches with a maximum number of tokens, and sentences with the preceding ones of their documents.
+"""Batches with a maximum number of tokens, and sentences with the previous sentences of their documents.
 
-Preceding sentences are in the same batch, or joined with a sentence into one.
+Previous sentences are rows of the same batch, or are joined with a sentence into one sequence.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from context_nmt.corpus.vocabulary import BEGIN, PADDING
 
 Indices = NDArray[np.int64]
 
-BREAK = BEGIN  # between sentences that are joined into one: it is in no sentence, and search does not end with it
+BREAK = BEGIN  # between joined sentences; no sentence contains it, and search does not stop at it
 
 
 class Sentences(Protocol):
@@ -29,19 +29,19 @@ def length_batches(
 ) -> list[Indices]:
     """Split the pairs, sorted by length, into batches of at most `tokens` on the longer side, padding included.
 
-    With `random`, the batches, and pairs of equal length, are in random order. A pair longer than `tokens` is a batch
-    of its own.
+    With `random`, batches are in random order, and so are pairs of equal length. A pair longer than `tokens` becomes a
+    batch of its own.
     """
     ties = np.arange(len(source_lengths)) if random is None else random.permutation(len(source_lengths))
     order = np.lexsort((ties, source_lengths, target_lengths))
     batches: list[Indices] = []
-    start, widest = 0, 0
+    start, longest = 0, 0
     for position, index in enumerate(order):
         longer = max(int(source_lengths[index]), int(target_lengths[index]))
-        if position > start and max(widest, longer) * (position + 1 - start) > tokens:
+        if position > start and max(longest, longer) * (position + 1 - start) > tokens:
             batches.append(order[start:position])
-            start, widest = position, 0
-        widest = max(widest, longer)
+            start, longest = position, 0
+        longest = max(longest, longer)
     if len(order):
         batches.append(order[start:])
     if random is not None:
@@ -60,22 +60,22 @@ def document_batches(
 ) -> list[Indices]:
     """Split consecutive documents into batches of at most `tokens` on the longer side, padding included.
 
-    `tokens` includes up to `receptive_sentences` sentences before the first sentence of a batch. With `random`,
-    documents and batches are in random order, but sentences never are. A sentence that does not fit into a batch with
-    the sentences before it is in a batch alone with them.
+    `tokens` includes the up to `receptive_sentences` sentences before the first sentence of a batch. With `random`,
+    documents and batches are in random order, but the sentences of a document stay in order. A sentence that does not
+    fit into a batch together with its previous sentences gets a batch that has only them and itself.
     """
     lengths = np.maximum(source_lengths, target_lengths)
     batches: list[Indices] = []
     batch: list[int] = []
-    rows = widest = 0
+    rows = longest = 0
     for document in random.permutation(len(documents)) if random is not None else range(len(documents)):
         for number in documents[document]:
-            if batch and max(widest, lengths[number]) * (rows + 1) > tokens:
+            if batch and max(longest, lengths[number]) * (rows + 1) > tokens:
                 batches.append(np.array(batch))
                 earlier = lengths[max(documents[document].start, number - receptive_sentences) : number]
-                batch, rows, widest = [], len(earlier), int(earlier.max(initial=0))
+                batch, rows, longest = [], len(earlier), int(earlier.max(initial=0))
             batch.append(number)
-            rows, widest = rows + 1, max(widest, int(lengths[number]))
+            rows, longest = rows + 1, max(longest, int(lengths[number]))
     if batch:
         batches.append(np.array(batch))
     if random is not None:
@@ -99,51 +99,54 @@ def pad(sentences: list[NDArray[np.integer]], *, first: int | None = None, last:
 
 
 def sentences_before(documents: list[range] | None, count: int) -> Indices:
-    """Return the number of sentences before each of `count` sentences in its document [N]; 0 without documents."""
+    """Count the sentences before each of `count` sentences in its document [N]; 0 without documents."""
     before = np.zeros(count, dtype=np.int64)
     for document in documents or ():
         before[document.start : document.stop] = np.arange(len(document))
     return before
 
 
-def joined(sentences: Sequence[Ids]) -> Ids:
-    """Return sentences of ids as one [T], with BREAK between them."""
-    first, *others = sentences
-    if not others:
+def join_sentences(sentences: Sequence[Ids]) -> Ids:
+    """Join sentences of ids into one sequence [T], with BREAK between them."""
+    first, *rest = sentences
+    if not rest:
         return first
-    between = np.array([BREAK], dtype=first.dtype)
-    return np.concatenate([first, *(part for other in others for part in (between, other))])
+    separator = np.array([BREAK], dtype=first.dtype)
+    return np.concatenate([first, *(part for sentence in rest for part in (separator, sentence))])
 
 
-def joined_lengths(lengths: Indices, before: Indices, most: int) -> Indices:
-    """Return the length [N] of each sentence joined with up to `most` of those before it in its document."""
-    first = np.arange(len(lengths)) - np.minimum(before, most)
+def joined_lengths(lengths: Indices, before: Indices, previous: int) -> Indices:
+    """Return the length [N] of each sentence joined with up to `previous` sentences before it in its document."""
+    first = np.arange(len(lengths)) - np.minimum(before, previous)
     ends = np.cumsum(lengths + 1)
     return ends - ends[first] + lengths[first]
 
 
-class Joined:
-    """Sentences, each joined with up to `most` of those `before` it [N] in its document, without those not `kept`."""
+class JoinedSentences:
+    """The sentences with the indices `kept` [N], or all, each joined with up to `previous` sentences before it.
 
-    def __init__(self, sentences: Sentences, before: Indices, most: int, kept: Indices | None = None) -> None:
-        self.sentences, self.before, self.most = sentences, before, most
+    `before` [N] counts those that its document has; see `sentences_before`.
+    """
+
+    def __init__(self, sentences: Sentences, before: Indices, previous: int, kept: Indices | None = None) -> None:
+        self.sentences, self.before, self.previous = sentences, before, previous
         self.kept = np.arange(len(before)) if kept is None else kept
 
     def __len__(self) -> int:
         return len(self.before)
 
     def __getitem__(self, number: int) -> Ids:
-        """Return the ids of one sentence with those before it [T], without END."""
-        first = number - min(self.most, int(self.before[number]))
-        return joined([self.sentences[one] for one in self.kept[first : number + 1]])
+        """Return the ids [T] of a sentence and its previous sentences, without END."""
+        first = number - min(self.previous, int(self.before[number]))
+        return join_sentences([self.sentences[index] for index in self.kept[first : number + 1]])
 
 
 def with_previous(
     numbers: Indices, before: Indices, *, context_sentences: int, receptive_sentences: int
 ) -> tuple[Indices, Indices]:
-    """Return the sentences of a batch: `numbers`, then up to `receptive_sentences` others before each, in order.
+    """Return the numbers of a batch's sentences: `numbers`, then, in order, up to `receptive_sentences` before each.
 
-    Also return the rows in the batch of the sentences before each, [rows, `context_sentences`], oldest first; -1 if
+    Also return, for each row, the rows of its previous sentences [rows, `context_sentences`], oldest first; -1 where
     there is none.
     """
     offsets = np.arange(receptive_sentences + 1)
@@ -151,7 +154,7 @@ def with_previous(
     rows = np.concatenate([numbers, np.setdiff1d(needed, numbers)])
     order = np.argsort(rows)
     distances = np.arange(context_sentences, 0, -1)
-    wanted_numbers = rows[:, None] - distances
-    indices = np.searchsorted(rows, wanted_numbers, sorter=order).clip(max=len(rows) - 1)
-    present = (distances <= before[rows][:, None]) & (rows[order[indices]] == wanted_numbers)
+    previous = rows[:, None] - distances
+    indices = np.searchsorted(rows, previous, sorter=order).clip(max=len(rows) - 1)
+    present = (distances <= before[rows][:, None]) & (rows[order[indices]] == previous)
     return rows, np.where(present, order[indices], -1)

@@ -2,13 +2,13 @@
 
 training/                     all files that training reads; a new test set does not change them
     corpus.json               {"source", "target": languages; "train", "validation": splits}
-    vocabulary.LANGUAGE.txt   one unit per line; its id is the line's number from 0
-    SPLIT.…                   training and validation set, see below
+    vocabulary.LANGUAGE.txt   one unit per line; its id is the line's number, counted from 0
+    SPLIT.…                   training and validation sets; files as below
 tests/                        all other splits
     corpus.json               {"tests", "contrastive": splits; the validation set may be one of the tests}
-    SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, concatenated, without END (uint16, or int32)
-    SPLIT.LANGUAGE.offsets.npy    int64, sentence i is tokens[offsets[i] : offsets[i + 1]]
-    SPLIT.documents               the number of each document's first sentence, from 0; only of a split with documents
+    SPLIT.LANGUAGE.tokens.npy     the ids of all sentences, concatenated, without END (uint16 or int32)
+    SPLIT.LANGUAGE.offsets.npy    int64; sentence i is tokens[offsets[i] : offsets[i + 1]]
+    SPLIT.documents               the number of each document's first sentence, from 0; only if the split has documents
 """
 
 from array import array
@@ -32,8 +32,8 @@ Ids = NDArray[np.integer[Any]]
 def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: UnitSettings) -> None:
     """Write the whole folder `destination` from the files `subwords/SPLIT.LANGUAGE`, or nothing.
 
-    The vocabulary of a side has the units of its training text, or of the training text of both sides if `units.joint`;
-    for sentencepiece it has all pieces of the model. Raise UserError for missing files, sides of unequal length, and
+    The vocabulary of a side has the units of its training text, or with `units.joint` of both training texts; with
+    sentencepiece, it has all pieces of the model. Raise UserError for missing files, sides of unequal length, and
     documents that do not fit them.
     """
     sides = (corpus.source, corpus.target)
@@ -54,23 +54,23 @@ def binarize(subwords: Path, destination: Path, corpus: CorpusSettings, units: U
         names |= {"train": corpus.train, "validation": corpus.validation}
         write_json(folder / "training/corpus.json", names)
         write_json(folder / "tests/corpus.json", {"tests": corpus.tests, "contrastive": corpus.contrastive})
-        written = BinarizedCorpus(folder)
+        binarized = BinarizedCorpus(folder)
         for split in dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)):
-            split_folder = written.folder_of(split)
+            split_folder = binarized.folder_of(split)
             for language, vocabulary in zip(sides, vocabularies, strict=True):
                 write_ids(subwords / f"{split}.{language}", split_folder, vocabulary)
-            copy_documents(subwords, split_folder, split, len(written.parallel(split)[0]))
+            copy_documents(subwords, split_folder, split, len(binarized.parallel(split)[0]))
 
 
 def write_ids(text: Path, folder: Path, vocabulary: Vocabulary) -> None:
-    """Write the ids of a file of units into `folder`, under the name of the file."""
+    """Write the ids of the units in the file `text` into `folder`, under the name of the file."""
     lengths = (sum(map(bool, line.split(" "))) for line in iterate_lines(text))
     offsets = np.frombuffer(array("q", accumulate(lengths, initial=0)), dtype=np.int64)
     lines = tracked(iterate_lines(text), f"{text.name}, numbers", len(offsets) - 1, "lines")
     ids = chain.from_iterable(map(vocabulary.ids, lines))
     id_type = np.uint16 if len(vocabulary) < 2**16 else np.int32
     for name, values in (("offsets", offsets), ("tokens", np.fromiter(ids, id_type, count=offsets[-1]))):
-        # Not np.save, whose OSError has no error number if the disk is full.
+        # Not np.save: its OSError has no error number if the disk is full.
         with (folder / f"{text.name}.{name}.npy").open("wb") as file:
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
             file.write(values.data)
@@ -106,10 +106,10 @@ def _open(path: Path) -> NDArray[Any]:
 
 
 class BinarizedCorpus:
-    """A folder written by `binarize`; raises UserError for any other folder.
+    """A folder that `binarize` wrote, or the text folder of a run, which has only names and vocabularies.
 
-    The text folder of a run has only names and vocabularies. `training_target` is a folder with a different target side
-    of the training set: translations of its source.
+    `training_target` is a folder with another target side of the training set: translations of its source. Raise
+    UserError for a folder without corpus.json.
     """
 
     def __init__(self, folder: Path, *, training_target: Path | None = None):
@@ -162,7 +162,7 @@ class BinarizedCorpus:
         return source, target
 
     def documents(self, split: str) -> list[range] | None:
-        """Return the numbers of each document's sentences, or None; raise UserError if they do not fit the split."""
+        """Return each document's range of sentences, or None; raise UserError if they do not fit the split."""
         return read_documents(self.folder_of(split), split, len(self.side(split, self.source)))
 
     def folder_of(self, split: str) -> Path:

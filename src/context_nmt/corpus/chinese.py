@@ -16,7 +16,7 @@ def _jieba() -> Any:
 
     jieba.setLogLevel("WARNING")
     tokenizer = jieba.Tokenizer()
-    with TemporaryDirectory() as folder:  # by default, its cache is in a folder that anyone may write to
+    with TemporaryDirectory() as folder:  # the default is a folder that anyone can write to
         tokenizer.tmp_dir = folder
         tokenizer.initialize()
     return tokenizer
@@ -30,7 +30,7 @@ def segment(line: str) -> str:
 def main() -> None:
     """Put spaces between the words of Chinese text with jieba.
 
-    It is a side's script, which maps raw lines before all else, as in a params.yaml
+    Use it as the script of a side, which is applied to raw lines first; in params.yaml:
 
         text: {source: {script: python -m context_nmt.corpus.chinese, pretokenized: true}}
 

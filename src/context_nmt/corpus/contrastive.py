@@ -9,12 +9,12 @@ A set is a file `NAME.SOURCE-TARGET.jsonl` of raw text with one item per line:
 from 0, of the item with the same source and candidates but a different correct candidate.
 
 The text stages process the distinct pairs of a source and a candidate, followed by the distinct pairs of all contexts,
-as a parallel text with the name of the set. `NAME.items.json` has the pairs of each item, as line numbers from 0:
+as a parallel text with the name of the set. `NAME.items.json` has the pairs of each item, as line pair_numbers from 0:
 
     {"sha256": of the set, "items": [{"categories": ["cross"], "right": 0, "wrong": [1], "context": [2]}]}
 
-So each pair is scored once, and if items have two candidates, a system without context gets exactly one of an item and
-its mirror right.
+Each pair is therefore scored once, and if items have two candidates, a system without context is right on exactly one
+item of a mirrored pair.
 """
 
 import re
@@ -62,10 +62,10 @@ class ContrastiveItem(Checked):
             require(len(set(values)) == len(values), f"{name} is {list(values)}; each may be listed only once")
         require(self.right not in self.wrong, f"right is also in wrong: {self.right!r}")
         for category in self.categories:  # it becomes part of the name of a metric
-            subject = f"categories: {category!r}"
-            require(re.fullmatch(r"\w[\w.-]*", category) is not None, f"{subject} must be letters, digits, _, . and -")
-            require(category != "all", f"{subject} is reserved for all items")
-            require(not category.endswith("_normalized"), f"{subject} must not end in '_normalized'")
+            prefix = f"categories: {category!r}"
+            require(re.fullmatch(r"\w[\w.-]*", category) is not None, f"{prefix} must be letters, digits, _, . and -")
+            require(category != "all", f"{prefix} is reserved for all items")
+            require(not category.endswith("_normalized"), f"{prefix} must not end in '_normalized'")
 
 
 def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
@@ -81,23 +81,23 @@ def read_contrastive_set(path: Path) -> tuple[list[Pair], dict[str, Any]]:
     for number, item in enumerate(items):
         if item.mirror is None:
             continue
-        other = item.mirror if item.mirror in range(len(items)) else number
-        swapped = candidates[other] == candidates[number] and items[other].right != item.right
-        if items[other].mirror != number or not swapped:
+        mirror = item.mirror if item.mirror in range(len(items)) else number
+        is_swapped = candidates[mirror] == candidates[number] and items[mirror].right != item.right
+        if items[mirror].mirror != number or not is_swapped:
             raise UserError(
                 f"{path}: line {number + 1}: mirror is {item.mirror}, but line {item.mirror + 1} must have the same"
                 f" source and candidates, another right one, and {number} as its mirror"
             )
-    numbers: dict[Pair, int] = {}
+    pair_numbers: dict[Pair, int] = {}
     entries: list[dict[str, Any]] = [
         {
-            "right": numbers.setdefault((item.source, item.right), len(numbers)),
-            "wrong": [numbers.setdefault((item.source, wrong), len(numbers)) for wrong in item.wrong],
+            "right": pair_numbers.setdefault((item.source, item.right), len(pair_numbers)),
+            "wrong": [pair_numbers.setdefault((item.source, wrong), len(pair_numbers)) for wrong in item.wrong],
             "categories": list(item.categories),
         }
         for item in items
     ]
     for entry, item in zip(entries, items, strict=True):
         context_pairs = zip(item.context.source, item.context.target, strict=True)
-        entry["context"] = [numbers.setdefault(pair, len(numbers)) for pair in context_pairs]
-    return list(numbers), {"sha256": sha256(path), "items": entries}
+        entry["context"] = [pair_numbers.setdefault(pair, len(pair_numbers)) for pair in context_pairs]
+    return list(pair_numbers), {"sha256": sha256(path), "items": entries}

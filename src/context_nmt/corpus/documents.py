@@ -1,6 +1,6 @@
-"""The files that may accompany a split: the boundaries of its documents, and further references of a test set.
+"""Files that may accompany a split: its document boundaries, and further references of a test set.
 
-`SPLIT.documents` has the line number of each document's first sentence, from 0, one per line; a split without that file
+`SPLIT.documents` has the line number of each document's first sentence, from 0, one per line; a split without this file
 has no document boundaries. Further references of a test set are `SPLIT.LANGUAGE.1`, `SPLIT.LANGUAGE.2`, ….
 """
 
@@ -14,12 +14,16 @@ from context_nmt.files import UserError, iterate_lines, write_lines
 
 
 def documents_file(folder: Path, split: str) -> Path:
-    """Return the file of a split's documents in a folder of text or ids."""
+    """Return the path of a split's document boundaries in a folder of text or ids."""
     return folder / f"{split}.documents"
 
 
 def read_documents(folder: Path, split: str, sentences: int) -> list[range] | None:
-    """Return the numbers of each document's sentences, from 0; None without a file; raise UserError for a wrong one."""
+    """Read the range of each document's sentences, from 0; None if there is no file.
+
+    Raise UserError for a line that is not a number, and for numbers that do not start at 0, increase and stay below
+    `sentences`.
+    """
     path = documents_file(folder, split)
     if not path.exists():
         return None
@@ -36,7 +40,7 @@ def read_documents(folder: Path, split: str, sentences: int) -> list[range] | No
 
 
 def write_documents(folder: Path, split: str, documents: Iterable[range] | None) -> None:
-    """Write the first line number of each document; write nothing for a split without boundaries."""
+    """Write the first line number of each document; do nothing if `documents` is None."""
     if documents is not None:
         write_lines(documents_file(folder, split), (str(document.start) for document in documents))
 
@@ -52,7 +56,7 @@ def copy_documents(source: Path, destination: Path, split: str, sentences: int) 
 
 
 def without_dropped(documents: Iterable[range], kept: Iterable[int]) -> list[range]:
-    """Drop the sentences with a 0 in `kept`, renumber the others, and leave out documents that become empty."""
+    """Renumber documents after dropping the sentences with a 0 in `kept`; leave out documents that become empty."""
     kept_before = list(accumulate(kept, initial=0))
     renumbered = (range(kept_before[document.start], kept_before[document.stop]) for document in documents)
     return [document for document in renumbered if document]
@@ -64,5 +68,5 @@ def reference_names(folder: Path, split: str, language: str) -> list[str]:
     endings = [path.name.removeprefix(f"{first}.") for path in folder.glob(f"{escape(first)}.*")]
     numbers = sorted(int(ending) for ending in endings if ending.isdecimal())
     if numbers != [*range(1, len(numbers) + 1)]:
-        raise UserError(f"{folder / first}: further references must be {first}.1, {first}.2, …; found {numbers}")
+        raise UserError(f"{folder / first}: further references must be {first}.1, {first}.2, …; there are {numbers}")
     return [first, *(f"{first}.{number}" for number in numbers)]

@@ -1,6 +1,6 @@
 """Make a corpus of data/params.yaml: a folder of plain text, `CORPUS/SPLIT.LANGUAGE`, and `CORPUS/SPLIT.documents`.
 
-Formats and the generator are loaded by name, so that a change to one of them remakes only its own corpora.
+Formats and the generator are loaded by name, so that a change to one of them rebuilds only its own corpora.
 """
 
 import importlib
@@ -15,38 +15,45 @@ from pathlib import Path
 
 from context_nmt.corpus.catalogue import FORMATS, SACREBLEU, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
-from context_nmt.corpus.fetching import MEGABYTE, WORTH_SAYING, Checksum, alone, downloaded, fetch, size
-from context_nmt.corpus.formats import skipping
+from context_nmt.corpus.fetching import (
+    LARGE_DOWNLOAD,
+    MEGABYTE,
+    Checksum,
+    download_path,
+    fetch,
+    file_size,
+    wait_for_lock,
+)
+from context_nmt.corpus.formats import AppendedText, skipping
 from context_nmt.files import DISK_FULL_ERRORS, UserError, read_json, replacing, replacing_folder, sha256, write_json
 from context_nmt.progress import say
 from context_nmt.settings import check
 from context_nmt.settings.miniature import MiniatureSettings
 
-BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
-OF_ANOTHER_FORMAT = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)  # SyntaxError: no XML
+BROKEN_FILE_ERRORS = (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
+WRONG_FORMAT_ERRORS = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)  # SyntaxError: not XML
 GENERATOR = "context_nmt.miniature.generation"
 
-Fetched = dict[str, tuple[Path, str]]  # by the name of a file: its path, and the place that it is from
-Piece = tuple[str, str, int]  # SPLIT.LANGUAGE, the place of a text that was appended to it, and its number of lines
+FetchedFiles = dict[str, tuple[Path, str]]  # by file name: the path, and the source (see `fetching`)
 
 
-def code_of(entry: CorpusEntry | MiniatureSettings) -> list[str]:
+def corpus_modules(entry: CorpusEntry | MiniatureSettings) -> list[str]:
     """Return the names of the modules that make a corpus."""
     if isinstance(entry, MiniatureSettings):
         return [GENERATOR]
     formats = {entry.format, *(file.format for file in entry.files if file.format)}
-    return sorted({_code_of_format(name) for name in formats})
+    return sorted({_format_module(name) for name in formats})
 
 
-def _code_of_format(name: str) -> str:
+def _format_module(name: str) -> str:
     return f"context_nmt.corpus.formats.{FORMATS[name].module}"
 
 
 def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
     """Read the plan of one corpus, which the plan stage wrote; raise UserError if there is none."""
     if not path.is_file():
-        known = sorted(file.stem.removeprefix("data.") for file in path.parent.glob("data.*.json"))
-        raise UserError(f"{path}: no such plan; params.yaml has under download: {', '.join(known) or 'nothing'}")
+        corpora = sorted(file.stem.removeprefix("data.") for file in path.parent.glob("data.*.json"))
+        raise UserError(f"{path}: no such plan; params.yaml has under download: {', '.join(corpora) or 'nothing'}")
     entry = read_json(path)["entry"]
     if "format" in entry:
         return check(CorpusEntry, entry, where=str(path))
@@ -58,66 +65,69 @@ def make_corpus(
 ) -> None:
     """Make the whole folder `destination` from its entry in data/params.yaml, or nothing.
 
-    Each file is first looked for in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILENAME. Downloads stay
-    in `.downloads` next to `checksums`, for all corpora that name the same address. Only when the corpus is complete
-    are checksums that the entry lacks recorded in `checksums`. Raise UserError for a file that cannot be fetched or
-    unpacked, a wrong checksum, empty text, too many bad lines, and languages with unequal numbers of lines.
+    Look for each file first in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILE. Downloads stay in
+    `.downloads` next to `checksums`; all corpora that name the same address share them. When the corpus is complete,
+    record checksums that the entry lacks in `checksums`. Raise UserError for a file that cannot be fetched or unpacked,
+    a wrong checksum, empty text, too many bad lines, and languages with unequal numbers of lines.
     """
     if isinstance(entry, MiniatureSettings):
         importlib.import_module(GENERATOR).generate(entry, destination)
         return
-    corpus, downloads, known = destination.name, checksums.parent / ".downloads", _recorded(checksums)
-    test_sets = [file for test_set in entry.sacrebleu for file in test_set.files]
-    files = [*entry.files, *test_sets]
-    recorded = {file.name: ("sha256", known[file.url]) for file in files if file.url in known and not file.derived}
-    expected = {file.name: file.checksum or recorded.get(file.name) for file in files}
-    unknown = [file for file in files if expected[file.name] is None]
-    fetched = _fetched(files, expected, downloads, corpus=corpus, mirror=mirror)
-    place = destination.with_name(f".{corpus}")
+    corpus, downloads, recorded = destination.name, checksums.parent / ".downloads", _read_checksums(checksums)
+    test_files = [file for test_set in entry.sacrebleu for file in test_set.files]
+    files = [*entry.files, *test_files]
+    expected = {file.name: file.checksum for file in files}
+    for file in files:
+        if expected[file.name] is None and file.url in recorded and not file.is_derived:
+            expected[file.name] = ("sha256", recorded[file.url])
+    unverified = [file for file in files if expected[file.name] is None]
+    fetched = _fetch_files(files, expected, downloads, corpus=corpus, mirror=mirror)
     with (
-        alone(place, f"{corpus}: waiting for another process, which makes it"),
+        wait_for_lock(destination.with_name(f".{corpus}"), f"{corpus}: waiting for another process that makes it"),
         replacing_folder(destination) as folder,
     ):
-        pieces: list[Piece] = []
+        texts: list[AppendedText] = []
         try:
             for file in files:
-                if file not in test_sets:
-                    pieces += _unpack(file, fetched, folder, entry)
-                elif not file.derived or size(fetched[file.name][0]):  # empty if not known
+                if file not in test_files:
+                    texts += _unpack(file, fetched, folder, entry)
+                elif not file.is_derived or file_size(fetched[file.name][0]):  # an empty one has no documents
                     shutil.copyfile(fetched[file.name][0], folder / file.name)
-            _check_pieces(pieces, corpus)
+            _check_appended_texts(texts, corpus)
             _check_texts(folder, corpus, files, fetched)
         except UserError as error:
             reason = str(error).replace(f"{folder}/", "")  # it has a temporary name
-            kept = [fetched[file.name][0] for file in unknown if not file.url.startswith(SACREBLEU)]
-            wrong = ", ".join(str(path) for path in kept if path.parent == downloads)
-            delete = f"delete what is no right download ({wrong}), " if wrong else ""
-            mend = f"{delete}put the right file into the folder of DATA_MIRROR, or correct the entry"
-            raise UserError(f"{reason}; {mend} in data/params.yaml, and try again") from None
-    new = {file.url: sha256(fetched[file.name][0]) for file in unknown if not file.derived}
+            paths = [fetched[file.name][0] for file in unverified if not file.url.startswith(SACREBLEU)]
+            suspects = ", ".join(str(path) for path in paths if path.parent == downloads)
+            delete = f"delete the wrong downloads ({suspects}), " if suspects else ""
+            remedy = f"{delete}put the right file into the folder of DATA_MIRROR, or correct the entry"
+            raise UserError(f"{reason}; {remedy} in data/params.yaml, and try again") from None
+    new = {file.url: sha256(fetched[file.name][0]) for file in unverified if not file.is_derived}
     if new:
-        with alone(checksums, f"{checksums}: waiting for another process, which writes it"):
-            write_json(checksums, _recorded(checksums) | new)
+        with wait_for_lock(checksums, f"{checksums}: waiting for another process that writes it"):
+            write_json(checksums, _read_checksums(checksums) | new)
     for address, checksum in new.items():
         print(f"{address}: sha256 {checksum} is recorded in {checksums}; later downloads must match it")
-    if (stored := sum(size(path) for path, _ in fetched.values() if path.parent == downloads)) >= WORTH_SAYING:
+    stored = sum(file_size(path) for path, _ in fetched.values() if path.parent == downloads)
+    if stored >= LARGE_DOWNLOAD:
         say(f"{corpus}: its downloads, {stored / MEGABYTE:,.0f} MB, stay in {downloads} until you delete them")
 
 
-def _recorded(checksums: Path) -> dict[str, str]:
-    return read_json(checksums) if checksums.is_file() else {}
+def _read_checksums(path: Path) -> dict[str, str]:
+    return read_json(path) if path.is_file() else {}
 
 
-def _fetched(
+def _fetch_files(
     files: list[DownloadFile], expected: dict[str, Checksum | None], downloads: Path, *, corpus: str, mirror: str | None
-) -> Fetched:
-    """Fetch all files, those that a person must fetch before all others."""
-    mirrored = {file.name: f"{mirror.rstrip('/')}/{corpus}/{file.name}" if mirror else "" for file in files}
-    fetched: Fetched = {}
+) -> FetchedFiles:
+    """Fetch all files, but first those that only a person can download: if one is missing, nothing is downloaded."""
+    in_mirror = {file.name: f"{mirror.rstrip('/')}/{corpus}/{file.name}" if mirror else "" for file in files}
+    fetched: FetchedFiles = {}
 
     def add(file: DownloadFile) -> None:
-        place, checksum = mirrored[file.name], expected[file.name]
-        fetched[file.name] = fetch(file, downloads, corpus=corpus, mirrored=place, expected=checksum)
+        fetched[file.name] = fetch(
+            file, downloads, corpus=corpus, in_mirror=in_mirror[file.name], expected=expected[file.name]
+        )
 
     missing: dict[str, UserError] = {}
     for file in files:
@@ -128,63 +138,63 @@ def _fetched(
                 missing[file.name] = error
     if missing:
         first, *others = missing
-        also = f". By hand, too: {', '.join(others)}; see `context-nmt corpus status {corpus}`" if others else ""
+        also = f". Also by hand: {', '.join(others)}; see `context-nmt corpus status {corpus}`" if others else ""
         raise UserError(f"{missing[first]}{also}")
-    by_programs = [file for file in files if file.by_hand is None]
+    automatic = [file for file in files if file.by_hand is None]
     to_download = sum(
         file.bytes or 0
-        for file in by_programs
-        if not (Path(mirrored[file.name]).is_file() or downloaded(file, downloads).is_file())
+        for file in automatic
+        if not (Path(in_mirror[file.name]).is_file() or download_path(file, downloads).is_file())
     )
-    if to_download >= WORTH_SAYING:
+    if to_download >= LARGE_DOWNLOAD:
         say(f"{corpus}: {to_download / MEGABYTE:,.0f} MB or more to download")
-    for file in by_programs:
+    for file in automatic:
         add(file)
     return fetched
 
 
-def _unpack(file: DownloadFile, fetched: Fetched, folder: Path, entry: CorpusEntry) -> list[Piece]:
-    """Unpack one file, and return its texts, if it is of format text."""
-    form = file.format or entry.format
-    paths, place = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
-    unpack = getattr(importlib.import_module(_code_of_format(form)), f"unpack_{form}")
+def _unpack(file: DownloadFile, fetched: FetchedFiles, folder: Path, entry: CorpusEntry) -> list[AppendedText]:
+    """Unpack one file; return the texts that it consists of if its format is text."""
+    format_name = file.format or entry.format
+    paths, source = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
+    unpack = getattr(importlib.import_module(_format_module(format_name)), f"unpack_{format_name}")
     try:
-        texts = unpack(paths, folder, file, entry) or []
-    except (UserError, *BROKEN, *OF_ANOTHER_FORMAT) as error:
+        texts: list[AppendedText] = unpack(paths, folder, file, entry) or []
+    except (UserError, *BROKEN_FILE_ERRORS, *WRONG_FORMAT_ERRORS) as error:
         cause = error.__context__ if isinstance(error, UserError) else error
         if isinstance(cause, OSError) and cause.errno in DISK_FULL_ERRORS:
             raise cause from None
         reason = str(error).removeprefix(f"{paths[file.name]}: ").partition(":\n")[0]  # tarfile adds a line per format
-        raise UserError(f"{place}: cannot be read as {form} ({reason})") from None
-    return [(name, f"{member} of {place}" if file.members else place, count) for name, member, count in texts]
+        raise UserError(f"{source}: cannot be read as {format_name} ({reason})") from None
+    return [text._replace(source=f"{text.source} of {source}" if file.members else source) for text in texts]
 
 
-def _check_pieces(pieces: list[Piece], corpus: str) -> None:
-    """Raise UserError if languages of a split have equally many texts, and those at one place differ in length."""
-    by_split: dict[str, dict[str, list[Piece]]] = defaultdict(lambda: defaultdict(list))
-    for piece in pieces:
-        by_split[piece[0].partition(".")[0]][piece[0]].append(piece)
-    for first, *others in (list(texts.values()) for texts in by_split.values()):
+def _check_appended_texts(texts: list[AppendedText], corpus: str) -> None:
+    """If languages of a split have equally many texts, raise UserError unless corresponding texts are equally long."""
+    by_split: dict[str, dict[str, list[AppendedText]]] = defaultdict(lambda: defaultdict(list))
+    for text in texts:
+        by_split[text.name.partition(".")[0]][text.name].append(text)
+    for first, *others in (list(languages.values()) for languages in by_split.values()):
         for other in (other for other in others if len(other) == len(first) > 1):
-            for one, two in zip(first, other, strict=True):
-                if one[2] != two[2]:
-                    counts = ", ".join(f"{name} {count} (from {place})" for name, place, count in (one, two))
+            for pair in zip(first, other, strict=True):
+                if pair[0].lines != pair[1].lines:
+                    counts = ", ".join(f"{text.name} {text.lines} (from {text.source})" for text in pair)
                     raise UserError(f"{corpus}: texts that belong together have different numbers of lines: {counts}")
 
 
-def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: Fetched) -> None:
-    """Leave out lines that are not UTF-8 in all languages of a split.
+def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: FetchedFiles) -> None:
+    """Remove lines that are not UTF-8 from all languages of their split.
 
-    Raise UserError for too many of them, a file that is empty, and languages with unequal numbers of lines.
+    Raise UserError for too many of them, an empty file, and languages with unequal numbers of lines.
     """
 
-    def source(*names: str) -> str:
-        named = [fetched[file.name][1] for file in files if not set(names).isdisjoint(file.outputs)]
-        return f"(from {', '.join(named or [place for _, place in fetched.values()])})"
+    def from_sources(*names: str) -> str:
+        sources = [fetched[file.name][1] for file in files if not set(names).isdisjoint(file.outputs)]
+        return f"(from {', '.join(sources or [source for _, source in fetched.values()])})"
 
     paths = sorted(path for path in folder.iterdir() if path.suffix != ".documents")
     if empty := [path.name for path in paths if path.stat().st_size == 0]:
-        raise UserError(f"{corpus}: no text in {', '.join(empty)} {source(*empty)}")
+        raise UserError(f"{corpus}: no text in {', '.join(empty)} {from_sources(*empty)}")
     texts = [path for path in paths if path.suffix != ".jsonl"]
     for split, group in groupby(texts, lambda path: path.name.partition(".")[0]):
         languages, counts, bad = list(group), dict[str, int](), dict[int, str]()
@@ -199,18 +209,18 @@ def _check_texts(folder: Path, corpus: str, files: list[DownloadFile], fetched: 
                     counts[path.name] += 1
         if len(set(counts.values())) > 1:
             line_counts = ", ".join(f"{name} {count}" for name, count in counts.items())
-            different = f"the languages of a split have different numbers of lines: {line_counts}"
-            raise UserError(f"{corpus}: {different} {source(*counts)}")
-        with skipping(f"{corpus}: {split} {source(*counts)}", "lines") as lines:
+            problem = f"the languages of a split have different numbers of lines: {line_counts}"
+            raise UserError(f"{corpus}: {problem} {from_sources(*counts)}")
+        with skipping(f"{corpus}: {split} {from_sources(*counts)}", "lines") as lines:
             lines.total = counts[languages[0].name]
             for number in sorted(bad):
                 lines.skip(bad[number], "not UTF-8")
         if bad:
-            _leave_out(bad, languages, split, lines.total)
+            _remove_lines(bad, languages, split, lines.total)
 
 
-def _leave_out(bad: Container[int], languages: list[Path], split: str, count: int) -> None:
-    """Remove lines from all languages of a split, given their numbers from 0, and from its documents."""
+def _remove_lines(bad: Container[int], languages: list[Path], split: str, count: int) -> None:
+    """Remove the lines with these numbers, from 0, from all languages of a split and from its documents."""
     for path in languages:
         with replacing(path) as temporary, path.open("rb") as text, temporary.open("wb") as kept:
             kept.writelines(line for number, line in enumerate(text) if number not in bad)

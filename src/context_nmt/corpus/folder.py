@@ -8,9 +8,9 @@ from typing import Any
 from context_nmt.corpus.documents import read_documents
 from context_nmt.files import UserError, read_json_lines, read_parallel
 
-TRAINING = "train"
+TRAINING_SPLIT = "train"
 TEXT_FILE = re.compile(r"(?P<split>.+)\.(?P<language>[a-z]{2,3})")
-BOUND = ".bound"  # ends the name of the oracle's translations of a split
+BOUND_SUFFIX = ".bound"  # SPLIT.bound.LANGUAGE has the oracle's translations of a split
 Record = dict[str, Any]  # the gold annotation of a sentence
 
 
@@ -27,27 +27,27 @@ class Split:
 
 
 def text_files(folder: Path) -> dict[str, dict[str, Path]]:
-    """Return the files SPLIT.LANGUAGE of a folder, by split and language."""
+    """Find the files SPLIT.LANGUAGE of a folder, by split and language."""
     files: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
-        name = TEXT_FILE.fullmatch(path.name)
-        if name and not name["split"].endswith(BOUND):
-            files.setdefault(name["split"], {})[name["language"]] = path
+        match = TEXT_FILE.fullmatch(path.name)
+        if match and not match["split"].endswith(BOUND_SUFFIX):
+            files.setdefault(match["split"], {})[match["language"]] = path
     return files
 
 
 def parallel_files(folder: Path) -> dict[str, dict[str, Path]]:
-    """Return the files of the splits in several languages, train first; raise UserError if there is none."""
+    """Find the files of the splits in several languages, train first; raise UserError if there are none."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder")
     files = {split: paths for split, paths in text_files(folder).items() if len(paths) > 1}
     if not files:
         raise UserError(f"{folder}: no parallel text (SPLIT.LANGUAGE, such as train.en and train.de)")
-    return dict(sorted(files.items(), key=lambda item: (item[0] != TRAINING, item[0])))
+    return dict(sorted(files.items(), key=lambda item: (item[0] != TRAINING_SPLIT, item[0])))
 
 
 def read_split(folder: Path, split: str, files: dict[str, Path]) -> Split:
-    """Read a split of `parallel_files`; raise UserError for files that do not fit each other."""
+    """Read a split of `parallel_files`; raise UserError if its files differ in their numbers of lines."""
     text = dict(zip(files, read_parallel(*files.values()), strict=True))
     sentences = len(text[next(iter(text))])
     path = folder / f"{split}.gold.jsonl"

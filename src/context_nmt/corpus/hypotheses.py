@@ -1,7 +1,6 @@
 """The translations of a run's test sets: one small file in git, a zip of files TEST.txt with Moses tokens.
 
-Scoring makes raw text from the tokens; see `MosesSide.text`. With sentencepiece, the files have raw text, and scoring
-makes the tokens.
+Scoring detokenizes them; see `MosesSide.text`. With sentencepiece, the files have raw text, which scoring tokenizes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +11,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from context_nmt.files import UserError, replacing
 
-OLDEST = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that the same lines always give the same zip
+FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same lines always give the same zip
 
 
 def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
@@ -20,11 +19,11 @@ def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
     with replacing(path) as temporary, ZipFile(temporary, "w") as archive:
         for test, lines in tests.items():
             text = "".join(f"{line}\n" for line in lines)
-            archive.writestr(ZipInfo(f"{test}.txt", OLDEST), text.encode(), ZIP_DEFLATED, compresslevel=9)
+            archive.writestr(ZipInfo(f"{test}.txt", FIXED_DATE), text.encode(), ZIP_DEFLATED, compresslevel=9)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[ZipFile]:
+def _open_archive(path: Path) -> Iterator[ZipFile]:
     if not path.is_file():
         raise UserError(f"{path}: no such file; the decode stage writes it")
     try:
@@ -35,8 +34,8 @@ def _opened(path: Path) -> Iterator[ZipFile]:
 
 
 def read_hypotheses(path: Path, test: str) -> list[str]:
-    """Read the lines of one test set; raise UserError if the file is missing or broken or lacks this test set."""
-    with _opened(path) as archive:
+    """Read the lines of one test set; raise UserError if the file is missing or broken, or lacks the test set."""
+    with _open_archive(path) as archive:
         if f"{test}.txt" not in archive.namelist():
             raise UserError(f"{path}: has no translations of {test}; decode again")
         text = archive.read(f"{test}.txt").decode()
@@ -45,5 +44,5 @@ def read_hypotheses(path: Path, test: str) -> list[str]:
 
 def digests(path: Path) -> dict[str, str]:
     """Return the SHA-256 of every test set's text, which does not depend on the compression."""
-    with _opened(path) as archive:
+    with _open_archive(path) as archive:
         return {name: sha256(archive.read(name)).hexdigest() for name in archive.namelist()}

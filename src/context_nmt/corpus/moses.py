@@ -1,11 +1,11 @@
-"""Raw text to Moses tokens and back (sacremoses).
+"""Turn raw text into Moses tokens and back (sacremoses).
 
 A language is named by its file suffix. For an unknown name, sacremoses uses English abbreviations and the rules for all
 languages. It does not segment Chinese or Japanese; a script can.
 Tokens are not escaped: "&" stays "&", never "&amp;", so that detokenized text and references need no unescaping.
 Tokens are separated by single spaces and contain no white space of any kind.
 
-Moses' rules know ASCII alone; other quotes, punctuation and marks are handled here.
+Moses' rules only know ASCII; other quotes, punctuation and marks are handled here.
 """
 # ruff: noqa: RUF001
 
@@ -27,15 +27,15 @@ from context_nmt.settings.text import SideSettings
 
 NO_RULES = "Moses has no rules for the language {!r}; English ones are used"
 
-INNER = "’·׳״־"  # between letters, they belong to the word
+INNER_MARKS = "’·׳״־"  # between letters, they belong to the word
 QUOTES = {"«": "»", "»": "«»", "‹": "›", "›": "‹", "„": "“”", "“": "”", "”": "”", "‚": "‘’", "‘": "’", "״": "״"}
-OPENING = "“„‘"  # quotes that open even where nothing closes them
-BRACKETS = "([{¿¡"  # which Moses joins to the next word
-ELIDED = re.compile(r"\d\ds\b|[Tt](?:was|is)\b|em\b|n ’")  # behind an apostrophe that begins a word
-FOLLOWING = frozenset("»›”’…‰٪،؛؟۔।॥։․՛՜՝՞׳׃፣።។៖၊။")  # without a space before them
-SPACED = re.compile(f" [{''.join({*QUOTES, *FOLLOWING})}]")
-WIDE = re.compile(" ?([\u3001-\u303f\uff01-\uff65]) ?")  # have no spaces at all
-CURRENCY = re.compile(r"(?<=\d )([\u20a0-\u20c0£¥])(?=[^\s\d])")  # behind its number, but joined to the next word
+OPENING_QUOTES = "“„‘"  # these open even if nothing closes them
+OPENING_BRACKETS = "([{¿¡"  # Moses joins them to the next word
+ELISION = re.compile(r"\d\ds\b|[Tt](?:was|is)\b|em\b|n ’")  # what follows an apostrophe at the start of a word
+TRAILING_MARKS = frozenset("»›”’…‰٪،؛؟۔।॥։․՛՜՝՞׳׃፣።។៖၊။")  # they have no space before them
+SPACED_MARK = re.compile(f" [{''.join({*QUOTES, *TRAILING_MARKS})}]")
+WIDE_MARK = re.compile(" ?([\u3001-\u303f\uff01-\uff65]) ?")  # has no space on either side
+CURRENCY = re.compile(r"(?<=\d )([\u20a0-\u20c0£¥])(?=[^\s\d])")  # after its number, but joined to the next word
 
 
 def has_rules(language: str) -> bool:
@@ -44,12 +44,12 @@ def has_rules(language: str) -> bool:
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
-    """Moses' normalizer; it skips the 40 rules for the many lines to which none applies."""
+    """Moses' normalizer, made faster: it skips its 40 rules for the many lines to which none applies."""
 
     def __init__(self, language: str):
         super().__init__(language)
         patterns = dict.fromkeys(pattern for pattern, _ in self.substitutions)
-        patterns["  "] = patterns.pop(" +")  # this rule writes one space, and so leaves a single space unchanged
+        patterns["  "] = patterns.pop(" +")  # this rule writes one space, so it does not change a single space
         self._changes = re.compile("|".join(patterns))
 
     def normalize(self, text: str) -> str:
@@ -57,14 +57,14 @@ class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
 
 
 class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
-    """Moses' tokenizer, which keeps combining marks, joiners and inner apostrophes with their letters.
+    """Moses' tokenizer, changed to keep combining marks, joiners and inner apostrophes with their letters.
 
-    It collects the letters of Unicode once, not at every full stop.
+    For speed, it collects the letters of Unicode once, not at every full stop.
     """
 
     def __init__(self, language: str):
         super().__init__(language)
-        separate = rf"(?!(?<=\w)[{INNER}](?=\w))[^{self.IsAlnum}{marks()}\s\.'\`\,\-]"
+        separate = rf"(?!(?<=\w)[{INNER_MARKS}](?=\w))[^{self.IsAlnum}{combining_marks()}\s\.'\`\,\-]"
         self.PAD_NOT_ISALNUM = re.compile(f"({separate})"), r" \1 "
         self._letters, self._lower_case = frozenset(self.IsAlpha), frozenset(self.IsLower)
 
@@ -76,13 +76,13 @@ class _Tokenizer(MosesTokenizer):  # type: ignore[misc]
 
 
 class _Detokenizer(MosesDetokenizer):  # type: ignore[misc]
-    """Moses' detokenizer for ASCII alone; it takes “ and „ for marks that open and close in turn."""
+    """Moses' detokenizer, restricted to ASCII quotes; it would take “ and „ for marks that open and close in turn."""
 
     IS_OPEN_QUOTE = re.compile("^['\"`]+$")
 
 
 class MosesSide:
-    """Tokenizer and detokenizer of one language, without truecasing."""
+    """The tokenizer and detokenizer of one language, without truecasing."""
 
     def __init__(self, language: str, settings: SideSettings):
         self.language = language
@@ -91,35 +91,35 @@ class MosesSide:
         self._tokenizer = _Tokenizer(language)
         self._detokenizer = _Detokenizer(language)
 
-    def prepared(self, lines: Iterable[str]) -> Iterable[str]:
-        """Compose raw lines (NFC) and map them with the side's script, if any; raise UserError for one that fails."""
+    def prepare(self, lines: Iterable[str]) -> Iterable[str]:
+        """Compose raw lines (NFC) and map them with the side's script, if any; raise UserError if the script fails."""
         lines = map(partial(unicodedata.normalize, "NFC"), lines)
         return lines if self.settings.script is None else run_script(self.settings.script, lines)
 
     def tokens(self, line: str) -> str:
         """Turn a prepared line into a line of tokens; in pre-tokenized text, change only white space."""
         if not self.settings.pretokenized:
-            line, hyphens = self._normalized(line), self.settings.aggressive_hyphens
+            line, hyphens = self._normalize_punctuation(line), self.settings.aggressive_hyphens
             line = self._tokenizer.tokenize(line, aggressive_dash_splits=hyphens, return_str=True, escape=False)
         return " ".join(line.split())
 
-    def untokenized(self, line: str) -> str:
-        """Normalize the punctuation of a prepared line as `tokens` does, and put single spaces for white space."""
-        return " ".join((line if self.settings.pretokenized else self._normalized(line)).split())
+    def normalize(self, line: str) -> str:
+        """Normalize the punctuation of a prepared line as `tokens` does, and replace white space by single spaces."""
+        return " ".join((line if self.settings.pretokenized else self._normalize_punctuation(line)).split())
 
-    def _normalized(self, line: str) -> str:
+    def _normalize_punctuation(self, line: str) -> str:
         return self._normalizer.normalize(line) if self.settings.normalize_punctuation else line
 
     def text(self, line: str) -> str:
-        """Turn a line of tokens into raw text; do not undo changes by a script."""
+        """Turn a line of tokens into raw text; changes by a script are not undone."""
         if self.settings.pretokenized:
             return line
         text = str(self._detokenizer.detokenize(line.split(), unescape=False))
-        return joined(text, self.language)
+        return join_punctuation(text, self.language)
 
 
 def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
-    """Run a command without a shell and yield its output; raise UserError unless it prints as many lines as it gets."""
+    """Run a command without a shell and yield its output lines; raise UserError if it fails or prints more or fewer."""
     with TemporaryFile() as input_file, TemporaryFile() as output_file:
         expected = 0
         for line in lines:
@@ -142,7 +142,7 @@ def run_script(command: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 class _Truecaser(MosesTruecaser):  # type: ignore[misc]
-    """Moses' truecaser without its treatment of "<b c>" as one XML tag, which changes the number of tokens."""
+    """Moses' truecaser, which would treat "<b c>" as one XML tag and so change the number of tokens."""
 
     split_xml = staticmethod(str.split)
 
@@ -150,8 +150,8 @@ class _Truecaser(MosesTruecaser):  # type: ignore[misc]
 class Truecaser:
     """Casing statistics of a training text, by Moses' rules.
 
-    At the start of a sentence, a word takes its most frequent casing; elsewhere, a casing seen in training stays.
-    The model is stored as JSON because the format of sacremoses depends on the order of the text for equal counts.
+    At the start of a sentence, a word takes its most frequent casing; elsewhere, a casing seen in training stays. The
+    model is stored as JSON: for equal counts, the format of sacremoses depends on the order of the text.
     """
 
     def __init__(self, best: dict[str, str], known: Iterable[str]):
@@ -194,30 +194,32 @@ def count_casings(lines: Iterable[str]) -> Counter[str]:
 
 
 @cache
-def marks() -> str:
+def combining_marks() -> str:
     """Return all characters that combine with a letter, and the invisible joiners of letters."""
     planes = map(chr, (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)))
     return "\u200c\u200d" + "".join(mark for mark in planes if unicodedata.category(mark).startswith("M"))
 
 
-def joined(text: str, language: str) -> str:
-    """Join quotes and punctuation to their words in a text where only ASCII is joined; French has spaces in « »."""
-    if SPACED.search(f" {text}"):
-        text = _join_words(text, spaced="«»" if language == "fr" else "")
-    return CURRENCY.sub(r"\1 ", WIDE.sub(r"\1", text))
+def join_punctuation(text: str, language: str) -> str:
+    """Join quotes and punctuation that are not ASCII to their words; French keeps spaces in « »."""
+    if SPACED_MARK.search(f" {text}"):
+        text = _join_marks(text, spaced="«»" if language == "fr" else "")
+    return CURRENCY.sub(r"\1 ", WIDE_MARK.sub(r"\1", text))
 
 
-def _join_words(text: str, *, spaced: str) -> str:
+def _join_marks(text: str, *, spaced: str) -> str:
     tokens, words, opened = text.split(" "), [""], True
-    closing: list[str] = []  # what closes each quote that is open
+    closing: list[str] = []  # for each open quote, the marks that close it
     for number, token in enumerate(tokens):
-        mark, rest = token.lstrip(BRACKETS), tokens[number + 1 :]
-        kept = token[0] in spaced
-        closes = not kept and (any(token[0] in quotes for quotes in closing) or (token in OPENING and not rest))
-        may_open = mark in QUOTES and not (kept or closes)
-        opens = may_open and bool(rest) and (mark in OPENING or any(later[0] in QUOTES[mark] for later in rest))
-        elides = mark == "’" and not closes and (number == 0 or ELIDED.match(" ".join(rest[:2])) is not None)
-        if opened or closes or (token[0] in FOLLOWING and not (kept or opens or elides)):
+        mark, rest = token.lstrip(OPENING_BRACKETS), tokens[number + 1 :]
+        is_spaced = token[0] in spaced
+        closes = not is_spaced and (
+            any(token[0] in quotes for quotes in closing) or (token in OPENING_QUOTES and not rest)
+        )
+        may_open = mark in QUOTES and not (is_spaced or closes)
+        opens = may_open and bool(rest) and (mark in OPENING_QUOTES or any(later[0] in QUOTES[mark] for later in rest))
+        elides = mark == "’" and not closes and (number == 0 or ELISION.match(" ".join(rest[:2])) is not None)
+        if opened or closes or (token[0] in TRAILING_MARKS and not (is_spaced or opens or elides)):
             words[-1] += token
         else:
             words.append(token)

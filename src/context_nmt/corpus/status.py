@@ -1,31 +1,32 @@
-"""Which corpora of data/params.yaml are on this machine, how large they are, and how to get the others."""
+"""Find out which corpora of data/params.yaml are on this machine, how large they are, and how to get the others."""
 
 from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, read_catalogue, read_entry
-from context_nmt.corpus.fetching import MEGABYTE, downloaded
+from context_nmt.corpus.fetching import MEGABYTE, download_path
 from context_nmt.corpus.folder import text_files
 from context_nmt.files import iterate_lines
 
 Status = dict[str, Any]
 GENERATED = {"from": "generated", "licence": "this project's own", "homepage": "", "by_hand": {}}
-WIDTH = 26  # of the names of corpora
+NAME_WIDTH = 26  # characters
 
 
 def find_corpora(parameters: Path, corpus: str | None = None, *, mirror: str | None) -> dict[str, Status]:
-    """Return the status of every corpus of a project's data/params.yaml by its name, or of one; raise UserError.
+    """Return the status of every corpus of a project's data/params.yaml by its name, or only of `corpus`.
 
     A status has the keys `folder`, `sentences` and `bytes`, which are null for a corpus that is not here; `from`:
     generated, download, mirror or by hand; `licence` and `homepage`; `download`, what is still to be downloaded:
     `bytes`, and the number of files of `unknown` size, without sets of sacrebleu; and `by_hand`, the steps for each
-    file that a person must fetch. A mirror with an address is not asked: it counts as having every file.
+    file that a person must fetch. A mirror with an address is not queried: it counts as having every
+    file. Raise UserError for an unknown corpus and for an invalid entry.
     """
-    every = (name for entries in read_catalogue(parameters).values() for name in entries)
+    names = (name for entries in read_catalogue(parameters).values() for name in entries)
     root = parameters.parent.parent
     return {
-        name: _source(root, name, read_entry(parameters, name), mirror) | _size(root, name)
-        for name in ([corpus] if corpus else every)
+        name: _origin(root, name, read_entry(parameters, name), mirror) | _size(root, name)
+        for name in ([corpus] if corpus else names)
     }
 
 
@@ -44,20 +45,20 @@ def _bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _source(root: Path, name: str, entry: Any, mirror: str | None) -> Status:
+def _origin(root: Path, name: str, entry: Any, mirror: str | None) -> Status:
     if not isinstance(entry, CorpusEntry):
         return GENERATED | {"download": {"bytes": 0, "unknown": 0}}
-    sets = [file for test_set in entry.sacrebleu for file in test_set.files]
+    test_files = [file for test_set in entry.sacrebleu for file in test_set.files]
     missing = [
         file
-        for file in (*entry.files, *sets)
+        for file in (*entry.files, *test_files)
         if mirror is None or not ("://" in mirror or (Path(mirror) / name / file.name).is_file())
     ]
     steps = {file.name: " ".join(file.by_hand.split()) for file in missing if file.by_hand}
     sizes = [
         file.bytes
         for file in missing
-        if not (file in sets or file.by_hand or downloaded(file, root / "data/.downloads").is_file())
+        if not (file in test_files or file.by_hand or download_path(file, root / "data/.downloads").is_file())
     ]
     return {
         "from": "by hand" if steps else "download" if missing else "mirror",
@@ -68,24 +69,24 @@ def _source(root: Path, name: str, entry: Any, mirror: str | None) -> Status:
     }
 
 
-def print_status(found: dict[str, Status], downloads: Path, *, steps: bool) -> None:
-    """Print where each corpus of `find_corpora` is or comes from, and its licence; with `steps`, those for a person."""
-    for name, status in found.items():
+def print_status(statuses: dict[str, Status], downloads: Path, *, steps: bool) -> None:
+    """Print a line for each corpus of `find_corpora`; with `steps`, also how a person gets files by hand."""
+    for name, status in statuses.items():
         licence = ", ".join(filter(None, (status["licence"], status["homepage"])))
-        print(f"{name:<{WIDTH}}{_where(status)}; licence: {licence}")
+        print(f"{name:<{NAME_WIDTH}}{_location(status)}; licence: {licence}")
         for file, text in status["by_hand"].items() if steps and not status["folder"] else ():
             print(f"  by hand, as DATA_MIRROR/{name}/{file}: {text}")
     if downloads.is_dir():
         print(f"Downloads, kept until you delete {downloads}: {_bytes(downloads) / MEGABYTE:,.0f} MB")
 
 
-def _where(status: Status) -> str:
+def _location(status: Status) -> str:
     if status["folder"]:
         return f"{status['folder']}: {status['sentences']:,} sentences, {status['bytes'] / MEGABYTE:,.1f} MB"
     if status["from"] in ("generated", "mirror"):
         return {"generated": "generated", "mirror": "from the mirror"}[status["from"]]
     amount = status["download"]
-    files = ((amount["unknown"], "of unknown size"), (len(status["by_hand"]), "by hand"))
-    parts = [f"{count} file{'s' * (count > 1)} {what}" for count, what in files if count]
+    counts = ((amount["unknown"], "of unknown size"), (len(status["by_hand"]), "by hand"))
+    parts = [f"{count} file{'s' * (count > 1)} {kind}" for count, kind in counts if count]
     download = f"download of {amount['bytes'] / MEGABYTE:,.0f} MB"
     return ", ".join([download, *parts] if amount["bytes"] or not parts else parts)

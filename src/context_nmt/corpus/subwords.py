@@ -1,11 +1,13 @@
-"""From Moses tokens to units and back: byte pair encoding (Sennrich et al. 2016, subword-nmt) or whole words.
+"""Segment text into units and join them again.
 
-Or from raw text to the pieces of sentencepiece (Kudo and Richardson 2018) and back. All bytes are pieces, so a text
-comes back as it was, except for U+2581, which stands for a space in the pieces. Sentencepiece's own normalization
-(NFKC) is off: otherwise, a system could not write all characters of its references.
+Moses tokens become whole words or the units of byte pair encoding (Sennrich et al. 2016, subword-nmt). Raw text becomes
+the pieces of sentencepiece (Kudo and Richardson 2018). All bytes are pieces, so the text can be restored, except for
+U+2581, which stands for a space in the pieces. Sentencepiece's own normalization (NFKC) is off: with it, a system could
+not produce all characters of its references.
 
-For merges of two scripts, Russian letters are written as Latin ones (ISO 9:1995). As in Sennrich et al. (2016, "Neural
-Machine Translation of Rare Words with Subword Units"), only the merges are learned from them; the text stays Cyrillic.
+For merges of two scripts, Russian letters are transliterated to Latin ones (ISO 9:1995). As in Sennrich et al. (2016,
+"Neural Machine Translation of Rare Words with Subword Units"), only the merges are learned from them; the text stays
+Cyrillic.
 """
 
 import io
@@ -39,12 +41,12 @@ from context_nmt.files import UserError, iterate_lines, read_json, read_lines, r
 from context_nmt.progress import Progress, say, tracked
 from context_nmt.settings.text import CorpusSettings, UnitSettings
 
-THREADS = 16  # of sentencepiece: a model depends on their number, but not on the cores that run them
+SENTENCEPIECE_THREADS = 16  # a model depends on their number, but not on the cores that run them
 
 HARD_SIGN, SOFT_SIGN = "\u02ba", "\u02b9"  # as Latin characters
 _LATIN = f"abvgdeëžzijklmnoprstufhcčšŝ{HARD_SIGN}y{SOFT_SIGN}èûâ"
 _PAIRS = tuple(zip("абвгдеёжзийклмнопрстуфхцчшщъыьэюя", _LATIN, strict=True))
-# ISO 9 writes a capital sign (ЪЬ) like a small one. Capital signs stay as they are, so that every word comes back.
+# ISO 9 writes a capital sign (ЪЬ) like a small one. Capital signs stay as they are, so that every word can be restored.
 _CAPITALS = tuple((cyrillic.upper(), latin.upper()) for cyrillic, latin in _PAIRS if latin.islower())
 _TO_LATIN = str.maketrans(dict(_PAIRS + _CAPITALS))
 _TO_CYRILLIC = str.maketrans({latin: cyrillic for cyrillic, latin in _PAIRS + _CAPITALS})
@@ -54,31 +56,34 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
     """Learn merges or pieces from the training text, and write all splits in units to the folder `destination`.
 
     The folder is written whole or not at all; stages/bpe.py lists its files. Raise UserError for a missing file, for
-    documents that do not fit their split, and for a training text that has more characters than `units.pieces`.
+    documents that do not fit their split, and if `units.pieces` is too low for the training text.
     """
     languages = (corpus.source, corpus.target)
     splits = tuple(dict.fromkeys((corpus.train, corpus.validation, *corpus.tests, *corpus.contrastive)))
     training = {language: tokenized / f"{corpus.train}.{language}" for language in languages}
-    words = {language: count_units(path) for language, path in training.items()} if units.kind == "bpe" else {}
+    word_counts = {language: count_units(path) for language, path in training.items()} if units.kind == "bpe" else {}
     with replacing_folder(destination) as folder:
         write_json(folder / "units.json", units.values())
         if units.kind == "sentencepiece":
             texts = {"joint": [*training.values()]} if units.joint else {name: [training[name]] for name in languages}
-            models = in_parallel(partial(learn_pieces, units), texts.values(), workers=2)  # so that Ctrl-C ends it
+            # In other processes, because Ctrl-C does not interrupt sentencepiece.
+            models = in_parallel(partial(learn_pieces, units), texts.values(), workers=2)
             for name, model in zip(texts, models, strict=True):
                 path = folder / f"sentencepiece.{name}.model"
                 path.write_bytes(model)
                 if (size := _load_pieces(path).get_piece_size()) < units.pieces:
                     say(f"note: {path.name}: the text has only {size:,} pieces of the {units.pieces:,} (units.pieces)")
         elif units.kind == "bpe":
-            learned_from = {"joint": words[corpus.source] + words[corpus.target]} if units.joint else words
+            counts_by_name = word_counts
+            if units.joint:
+                counts_by_name = {"joint": word_counts[corpus.source] + word_counts[corpus.target]}
             learn = learn_merges_of_two_scripts if units.joint == "transliterated" else learn_merges
-            for name, counts in learned_from.items():
+            for name, counts in counts_by_name.items():
                 write_lines(folder / f"codes.{name}", learn(counts, units.merges))
         for language in languages:
             segmenter = Segmenter(folder, language, threshold=False)
             if units.kind == "bpe":
-                _write_unit_counts(folder / f"vocabulary.{language}", segmenter, words.pop(language))
+                _write_unit_counts(folder / f"vocabulary.{language}", segmenter, word_counts.pop(language))
                 if units.vocabulary_threshold:
                     segmenter = Segmenter(folder, language)
             elif units.kind == "sentencepiece":
@@ -93,10 +98,10 @@ def segment_corpus(tokenized: Path, destination: Path, corpus: CorpusSettings, u
 
 
 class _Codes(io.StringIO):
-    """The codes that subword-nmt writes one by one, which advances a progress bar; its own messages are discarded."""
+    """A file for subword-nmt's codes that advances a progress bar with each code and discards other messages."""
 
     def learn(self, words: Counter[str], merges: int) -> None:
-        """Learn from word counts; their order does not matter."""
+        """Learn merges from word counts in any order."""
         self._terminal = sys.stderr
         with Progress("merges", merges, "merges") as self._progress, redirect_stderr(io.StringIO()):
             learn_bpe([f"{word} {count}" for word, count in sorted(words.items())], self, merges, is_dict=True)
@@ -116,10 +121,10 @@ def learn_merges(words: Counter[str], merges: int) -> list[str]:
 
 
 def learn_merges_of_two_scripts(words: Counter[str], merges: int) -> list[str]:
-    """Learn merges like `learn_merges`, with Russian letters as Latin ones, and follow each by its Cyrillic version.
+    """Learn merges from words with Russian letters transliterated, and add after each merge its Cyrillic version.
 
-    So there are at most twice as many, and the order is the same in both scripts. Emelin et al. (2019) put all Cyrillic
-    merges first, which matters only for words in both scripts, and for English ones with digits or symbols.
+    There are at most 2 * `merges`, in the same order in both scripts. Emelin et al. (2019) put all Cyrillic merges
+    first, which matters only for words in both scripts and for English words with digits or symbols.
     """
     latin_words: Counter[str] = Counter()
     for word, count in words.items():
@@ -129,17 +134,17 @@ def learn_merges_of_two_scripts(words: Counter[str], merges: int) -> list[str]:
 
 
 def to_latin(text: str) -> str:
-    """Return a text with a Latin letter for each Russian one; other characters stay as they are."""
+    """Replace each Russian letter of a text by a Latin one; other characters stay as they are."""
     return text.translate(_TO_LATIN)
 
 
 def to_cyrillic(text: str) -> str:
-    """Return a text with a Russian letter for each Latin one that stands for one; other characters stay as they are."""
+    """Undo `to_latin`; characters that are not transliterations of Russian letters stay as they are."""
     return text.translate(_TO_CYRILLIC)
 
 
 def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
-    """Return the sentencepiece model of a text, always the same; raise UserError if `units.pieces` is too low."""
+    """Learn the sentencepiece model of a text, deterministically; raise UserError if `units.pieces` is too low."""
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
@@ -149,7 +154,7 @@ def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
             sentence_iterator=lines,
             model_writer=model,
             model_type=units.model_type,
-            vocab_size=max(units.pieces, len(SPECIALS)),  # with fewer, it would not say how many it needs
+            vocab_size=max(units.pieces, len(SPECIALS)),  # with fewer, its error lacks the number that it needs
             hard_vocab_limit=False,  # a short text has fewer pieces
             byte_fallback=True,
             normalization_rule_name="identity",
@@ -157,12 +162,12 @@ def learn_pieces(units: UnitSettings, paths: list[Path]) -> bytes:
             bos_id=BEGIN,
             eos_id=END,
             unk_id=UNKNOWN,
-            num_threads=THREADS,
+            num_threads=SENTENCEPIECE_THREADS,
             minloglevel=2,  # errors, which are raised
         )
     except RuntimeError as error:
         needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
-        reason = f"this text needs at least {needed[1]}" if needed else f"sentencepiece refuses it: {error}"
+        reason = f"this text needs at least {needed[1]}" if needed else f"sentencepiece fails: {error}"
         raise UserError(f"units.pieces is {units.pieces}; {reason}") from None
     return model.getvalue()
 
@@ -177,39 +182,42 @@ def _write_unit_counts(path: Path, segmenter: "Segmenter", words: Counter[str]) 
 
 
 class Segmenter:
-    """Segments one side's tokens, or text if `untokenized`, into units and back, by a folder of `segment_corpus`."""
+    """Segments one side's tokens into units and joins them again, with the files of a folder of `segment_corpus`.
+
+    If `untokenized`, it segments raw text.
+    """
 
     def __init__(self, folder: Path, language: str, *, threshold: bool = True):
         settings = UnitSettings(**read_json(folder / "units.json"))
         self.untokenized = settings.untokenized
         self._segment: Callable[[str], str] | None = None
-        self._pieces: Any = None
+        self._processor: Any = None
         if settings.kind == "sentencepiece":
-            self._pieces = _load_pieces(folder / f"sentencepiece.{'joint' if settings.joint else language}.model")
+            self._processor = _load_pieces(folder / f"sentencepiece.{'joint' if settings.joint else language}.model")
         if settings.kind == "bpe":
             codes = read_lines(folder / f"codes.{'joint' if settings.joint else language}")
             minimum_count = settings.vocabulary_threshold if threshold else 0
             frequent = _frequent_units(folder / f"vocabulary.{language}", minimum_count) if minimum_count else None
-            # For a codes file without merges, subword-nmt raises an error unless `merges` is 0.
+            # If a codes file has no merges, subword-nmt raises an error unless `merges` is 0.
             bpe = BPE(io.StringIO("\n".join(codes)), merges=len(codes) - 1, separator=JOINER, vocab=frequent)
             self._segment = cache(lambda word: _segment(bpe, word))
 
     def units(self, line: str) -> str:
-        """Segment a line; with BPE, each distinct word only once."""
-        if self._pieces is not None:
-            return " ".join(self._pieces.encode(line, out_type=str))
+        """Segment a line; BPE is applied to each distinct word only once."""
+        if self._processor is not None:
+            return " ".join(self._processor.encode(line, out_type=str))
         return line if self._segment is None else " ".join(map(self._segment, filter(None, line.split(" "))))
 
     def tokens(self, line: str) -> str:
         """Join the units of a line; a line may end within a word."""
-        if self._pieces is not None:
-            text = self._pieces.decode([unit for unit in line.split(" ") if unit])
+        if self._processor is not None:
+            text = self._processor.decode([unit for unit in line.split(" ") if unit])
             return " ".join(text.split())  # a model may write a line break
         return line if self._segment is None else join_units(line)
 
     def vocabulary(self) -> Vocabulary:
-        """Return all pieces of the sentencepiece model, in the order of their ids there."""
-        return Vocabulary(tuple(map(self._pieces.id_to_piece, range(self._pieces.get_piece_size()))))
+        """Return all pieces of the sentencepiece model in the order of their ids."""
+        return Vocabulary(tuple(map(self._processor.id_to_piece, range(self._processor.get_piece_size()))))
 
 
 def _load_pieces(path: Path) -> Any:
@@ -226,12 +234,12 @@ def _load_pieces(path: Path) -> Any:
 def _segment(bpe: BPE, word: str) -> str:
     pieces = bpe.segment_tokens([word])
     bpe.cache.clear()  # `Segmenter` has its own cache
-    if pieces[-1].endswith(JOINER):  # else a word that ends in JOINER would be joined to the next word
+    if pieces[-1].endswith(JOINER):  # otherwise, a word that ends in JOINER would be joined to the next word
         pieces = [character + JOINER for character in word[:-1]] + [word[-1]]
     return " ".join(pieces)
 
 
 def _frequent_units(path: Path, threshold: int) -> set[str]:
     counted = (line.rpartition(" ") for line in iterate_lines(path))
-    # subword-nmt ignores an empty set; with the empty unit, which never occurs in a text, it is not empty.
+    # subword-nmt ignores an empty set, so the set always has the empty unit, which never occurs in a text.
     return {""} | {unit for unit, _, count in counted if int(count) >= threshold}

@@ -1,12 +1,12 @@
-"""From raw text to the units of a model and back, with the files in the folder of a run.
+"""Turn raw text into the units of a model and back, with the files in a run's folder.
 
     moses.json  truecaser.LANGUAGE.json                              from the tokenize stage
     units.json  codes.joint or codes.LANGUAGE  vocabulary.LANGUAGE   from the bpe stage
     sentencepiece.joint.model or sentencepiece.LANGUAGE.model        from the bpe stage
     corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
-The average stage copies the files. The text tools are imported only in `TextChain`: a training that translates its
-validation set runs without them.
+The average stage copies the files. Only `TextChain` imports the text tools, so that training, which translates its
+validation set, runs without them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,11 +18,11 @@ from context_nmt.corpus.workers import map_lines
 from context_nmt.files import read_json
 from context_nmt.settings.text import SideSettings
 
-INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # Unicode's categories of control and format characters and spaces
+INVISIBLE = ("Cc", "Cf", "Zl", "Zp", "Zs")  # in Unicode: control and format characters, and spaces
 
 
 def without_invisible(lines: Iterable[str]) -> Iterator[str]:
-    """Empty the lines without a visible character, such as U+200B alone, which a model would take for a word."""
+    """Empty lines that have no visible character: a model would take U+200B, for example, for a word."""
     return (line if any(category(character) not in INVISIBLE for character in line) else "" for line in lines)
 
 
@@ -47,11 +47,11 @@ class TextChain:
     def source_subwords(self, lines: Iterable[str]) -> list[str]:
         """Turn raw source lines into lines of units; raise UserError for a script that fails."""
         moses, truecaser, segmenter = self._moses[0], self._truecasers[0], self._segmenters[0]
-        prepared = map(moses.untokenized if segmenter.untokenized else moses.tokens, moses.prepared(lines))
+        prepared = map(moses.normalize if segmenter.untokenized else moses.tokens, moses.prepare(lines))
         return [segmenter.units(truecaser.truecase(line) if truecaser else line) for line in prepared]
 
     def target_tokens(self, lines: Iterable[str]) -> Iterator[str]:
-        """Turn lines of target units into Moses tokens, with capitals at the start of sentences, or into raw text."""
+        """Turn lines of target units into Moses tokens, capitalised at the start of sentences, or into raw text."""
         tokens = map(self._segmenters[1].tokens, lines)
         truecaser = self._truecasers[1]
         return map(truecaser.detruecase, tokens) if truecaser else tokens

@@ -1,4 +1,4 @@
-"""Turn the raw text of a corpus into truecased Moses tokens, or clean it; stages/tokenize.py lists the files."""
+"""Clean the raw text of a corpus and turn it into truecased Moses tokens; stages/tokenize.py lists the files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ def tokenize_corpus(
 ) -> None:
     """Write the whole folder `destination` from `raw/SPLIT.LANGUAGE` and `raw/SET.SOURCE-TARGET.jsonl`, or nothing.
 
-    If `untokenized`, only the files that scores read have tokens; limits of lengths still count tokens.
+    If `untokenized`, only the files that are used for scoring have tokens; limits on lengths still count tokens.
 
     Raise UserError for a missing or empty file, CRLF, sides of unequal length, documents that do not fit them, an
     invalid contrastive set, and cleaning that leaves no pairs.
@@ -52,14 +52,14 @@ def tokenize_corpus(
         for name, (pairs, index) in contrastive.items():
             write_json(folder / f"{name}.items.json", index)
             for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
-                convert = side.untokenized if untokenized else side.tokens
+                convert = side.normalize if untokenized else side.tokens
                 _convert(folder / f"{name}.{side.language}.cased", side, convert, texts, len(pairs))
         sizes |= {corpus.train: sum(kept)} | {name: len(pairs) for name, (pairs, _) in contrastive.items()}
         for side in sides:
             for split in (corpus.train, *evaluated, *contrastive):
                 name = f"{split}.{side.language}"
                 if untokenized and split in evaluated:
-                    _convert(folder / name, side, side.untokenized, iterate_lines(raw / name), sizes[split])
+                    _convert(folder / name, side, side.normalize, iterate_lines(raw / name), sizes[split])
                 else:
                     _truecase(folder, name, side, sizes[split])
                 if split not in evaluated:
@@ -86,21 +86,21 @@ def _count_lines(path: Path) -> int:
         raise UserError(f"{path}: the file is empty")
     if carriage_returns[True] >= max(1, count - 1):  # the last line may have no line break
         raise UserError(
-            f"{path}: the lines end in a carriage return (CRLF, as Windows writes); "
-            f"remove it, for example with: sed -i 's/\\r$//' {path}"
+            f"{path}: the lines end in a carriage return (CRLF, as Windows writes);"
+            f" remove it, for example with: sed -i 's/\\r$//' {path}"
         )
     return count
 
 
 def _convert(path: Path, side: MosesSide, convert: Callable[[str], str], raw: Iterable[str], size: int) -> None:
-    write_lines(path, map_lines(convert, tracked(side.prepared(raw), path.stem, size, "lines")))
+    write_lines(path, map_lines(convert, tracked(side.prepare(raw), path.stem, size, "lines")))
 
 
 def _tokenize_training(
-    raw: Path, folder: Path, split: str, size: int, sides: Sides, tokenize: Callable[[list[Pair]], "_Tokenized"]
+    raw: Path, folder: Path, split: str, size: int, sides: Sides, tokenize: Callable[[list[Pair]], "_TokenizedPairs"]
 ) -> bytearray:
-    """Write the cleaned training text; return 1 for each pair that is kept and 0 for each that is dropped."""
-    lines = (side.prepared(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
+    """Write the cleaned training text; return 1 for each pair that is kept and 0 for each pair that is dropped."""
+    lines = (side.prepare(iterate_lines(raw / f"{split}.{side.language}")) for side in sides)
     pairs = tracked(zip(*lines, strict=True), split, size, "pairs")
     drops: Counter[str | None] = Counter()
     kept = bytearray()
@@ -126,27 +126,27 @@ def _tokenize_training(
     return kept
 
 
-class _Tokenized(NamedTuple):
-    """Training pairs after cleaning: the lines of both sides, each ended by "\\n", and the casings of their tokens."""
+class _TokenizedPairs(NamedTuple):
+    """Training pairs after cleaning."""
 
-    texts: list[str]
-    casings: list[Counter[str]]
-    reasons: list[str | None]  # for dropping each pair that was read; None for a pair that is kept
+    texts: list[str]  # of each side, lines that end in "\n"
+    casings: list[Counter[str]]  # of the tokens of each side
+    reasons: list[str | None]  # why each pair was dropped; None for a pair that is kept
 
 
-def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, untokenized: bool, pairs: list[Pair]) -> _Tokenized:
+def _tokenize_pairs(sides: Sides, cleaning: CleaningSettings, untokenized: bool, pairs: list[Pair]) -> _TokenizedPairs:
     tokens = [(sides[0].tokens(source), sides[1].tokens(target)) for source, target in pairs]
     reasons = [_reason_to_drop(pair, cleaning) for pair in tokens]
     if untokenized:
-        tokens = [(sides[0].untokenized(source), sides[1].untokenized(target)) for source, target in pairs]
+        tokens = [(sides[0].normalize(source), sides[1].normalize(target)) for source, target in pairs]
     kept = [pair for pair, reason in zip(tokens, reasons, strict=True) if reason is None]
     lines = [[pair[number] for pair in kept] for number in (0, 1)]
-    texts = ["".join(f"{line}\n" for line in of_side) for of_side in lines]
+    texts = ["".join(f"{line}\n" for line in side_lines) for side_lines in lines]
     casings = [
-        count_casings(of_side) if side.settings.truecase else Counter()
-        for side, of_side in zip(sides, lines, strict=True)
+        count_casings(side_lines) if side.settings.truecase else Counter()
+        for side, side_lines in zip(sides, lines, strict=True)
     ]
-    return _Tokenized(texts, casings, reasons)
+    return _TokenizedPairs(texts, casings, reasons)
 
 
 def _reason_to_drop(pair: Pair, cleaning: CleaningSettings) -> str | None:

@@ -1,4 +1,4 @@
-"""Units, their ids, and the words that they make up."""
+"""Units, their ids, and the words that they form."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -14,8 +14,8 @@ PADDING, BEGIN, END, UNKNOWN = range(4)
 MASK = BEGIN  # for masked language models, whose targets do not start with BEGIN
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 JOINER = "@@"  # ends a BPE unit that is not the last of its word
-SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # stands for a space in a unit of sentencepiece
-BYTES = {f"<0x{number:02X}>": bytes([number]) for number in range(256)}  # of sentencepiece, right after SPECIALS
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # a space in a sentencepiece unit
+BYTES = {f"<0x{number:02X}>": bytes([number]) for number in range(256)}  # sentencepiece units; they follow SPECIALS
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Vocabulary:
 
     @classmethod
     def build(cls, counts: Mapping[str, int], size: int | None = None) -> "Vocabulary":
-        """Sort the units by falling count, then by name; keep the first `size` if it is given."""
+        """Sort the units by descending count, then by name; keep only the first `size` if it is given."""
         ordered = sorted(counts.keys() - set(SPECIALS), key=lambda unit: (-counts[unit], unit))
         return cls(SPECIALS + tuple(ordered[:size]))
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Read one unit per line; raise UserError for a file with duplicates or without the special units."""
+        """Read one unit per line; raise UserError for duplicates and for a file that lacks the special units."""
         units = tuple(read_lines(path))
         if units[: len(SPECIALS)] != SPECIALS:
             raise UserError(f"{path}: a vocabulary must start with the lines {' '.join(SPECIALS)}, not {units[:4]}")
@@ -49,7 +49,7 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        # "</s>" in a text is an unknown unit, and never ends a sentence.
+        # "</s>" in a text is an unknown unit; it never ends a sentence.
         return {unit: number for number, unit in enumerate(self.units) if number >= len(SPECIALS)}
 
     def ids(self, line: str) -> list[int]:
@@ -61,14 +61,17 @@ class Vocabulary:
         return " ".join(self.units[number] for number in ids)
 
     @cached_property
-    def of_sentencepiece(self) -> bool:
-        """Whether the units are those of sentencepiece."""
+    def is_sentencepiece(self) -> bool:
+        """Whether sentencepiece made the units."""
         return self.units[len(SPECIALS) : len(SPECIALS) + len(BYTES)] == tuple(BYTES)
 
     def word_spans(self, units: Sequence[str]) -> list[tuple[int, int]]:
-        """Return each word's span in units; with sentencepiece it ends at a space or where letters meet other signs."""
-        if self.of_sentencepiece:
-            ends = [end for end, (one, next_one) in enumerate(pairwise(units), start=1) if _starts_word(one, next_one)]
+        """Return the span of each word in units.
+
+        With sentencepiece, a word ends at a space and between letters and other characters.
+        """
+        if self.is_sentencepiece:
+            ends = [end for end, pair in enumerate(pairwise(units), start=1) if _starts_word(*pair)]
             ends += [len(units)] if units else []
         else:
             ends = [end for end, unit in enumerate(units, start=1) if not unit.endswith(JOINER) or end == len(units)]
@@ -78,17 +81,16 @@ class Vocabulary:
         """Join the units of a sentence into the words of `word_spans`."""
         units = [self.units[number] for number in ids]
         words = [units[start:end] for start, end in self.word_spans(units)]
-        if self.of_sentencepiece:
+        if self.is_sentencepiece:
             return [b"".join(map(_utf8, word)).decode(errors="replace") for word in words]
         return [join_units(" ".join(word)) for word in words]
 
     def token_spans(self, units: Sequence[str], tokens: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the start and end of each token of a sentence, in units; an empty list if they differ in their text.
+        """Return the span of each token of a sentence in units; an empty list if tokens and units differ in their text.
 
-        Units of words make up tokens. A unit of sentencepiece belongs to the token with its first byte, so a token may
-        have no unit.
+        A unit of sentencepiece belongs to the token that has its first byte, so a token may have no unit.
         """
-        if not self.of_sentencepiece:
+        if not self.is_sentencepiece:
             spans = self.word_spans(units)
             return spans if len(spans) == len(tokens) else []
         contents = [_utf8(unit) for unit in units]
@@ -108,7 +110,7 @@ def _starts_word(before: str, unit: str) -> bool:
 
 
 def _utf8(unit: str) -> bytes:
-    """Return the bytes of a unit of sentencepiece, without spaces."""
+    """Return the bytes of a sentencepiece unit, without spaces."""
     return BYTES.get(unit) or unit.replace(SPACE, "").encode()
 
 

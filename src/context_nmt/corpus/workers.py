@@ -1,4 +1,4 @@
-"""Work in several processes, with results that do not depend on their number."""
+"""Work in several processes, with results that do not depend on the number of processes."""
 
 import os
 import re
@@ -20,9 +20,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 CAN_FORK = hasattr(os, "fork")  # false on Windows, where one process does all work
-CHUNK = 1000  # lines: about 0.1 s of work, much more than the cost of sending them to a worker
-FEW = 4  # chunks that one process handles in the time that workers need to start
-MOST = 16  # maximum number of workers; more would wait for the process that reads and writes
+CHUNK_LINES = 1000  # about 0.1 s of work, much more than the cost of sending the lines to a worker
+MIN_CHUNKS = 4  # with fewer, one process is done before workers have started
+MAX_WORKERS = 16  # more would wait for the process that reads and writes
 OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)  # in RuntimeErrors of PyTorch
 
 
@@ -34,11 +34,11 @@ def usable_cores() -> int:
 def in_parallel(
     work: Callable[[Item], Result], items: Iterable[Item], workers: int, *, ordered: bool = True, advice: str = ""
 ) -> Iterator[Result]:
-    """Yield `work(item)` for each item, in their order or, unless `ordered`, as soon as each is done.
+    """Yield `work(item)` for each item, in the order of the items or, unless `ordered`, as soon as each is done.
 
     The workers are forked, so `work` may hold a model or be a closure: it is neither copied nor pickled. Only a few
-    items are in memory at a time. Raise UserError if `work` does, and with `advice` if memory runs out or a worker is
-    killed; a worker's other errors become RuntimeErrors.
+    items are in memory at a time. Raise UserError, with `advice` in its message, if memory runs out or a worker is
+    killed. UserErrors of `work` are passed on; other errors in a worker become RuntimeErrors.
     """
     work = partial(_with_advice, work, advice)
     if workers <= 1 or not CAN_FORK:
@@ -49,14 +49,14 @@ def in_parallel(
     pending: list[Future[Result]] = []
     processes: list[BaseProcess] = []
     try:
-        first = list(islice(items, 2 * workers))
-        others = active_children()
+        first_items = list(islice(items, 2 * workers))
+        earlier_children = active_children()
         try:
             # Python ignores an error of a handler that runs in a fork.
             with capture_signals(signal.SIGINT) as interrupts:
-                pending.extend(executor.submit(_run, item) for item in first)
-        finally:  # a pool of forks starts them all at its first item
-            processes = [process for process in active_children() if process not in others]
+                pending.extend(executor.submit(_run, item) for item in first_items)
+        finally:  # a pool of forks starts all workers at its first item
+            processes = [process for process in active_children() if process not in earlier_children]
         if interrupts:
             raise KeyboardInterrupt
         while pending:
@@ -65,7 +65,7 @@ def in_parallel(
             pending.extend(executor.submit(_run, item) for item in islice(items, 1))
             yield future.result()
         executor.shutdown()
-    except BaseException as error:  # also Ctrl-C, and a caller that stops early
+    except BaseException as error:  # includes Ctrl-C, and a caller that stops early
         killer = threading.Timer(1, _kill, (processes,))  # killing a worker that is sending a result could block
         killer.start()
         executor.shutdown(cancel_futures=True)
@@ -79,12 +79,12 @@ def in_parallel(
 def map_chunks(
     work: Callable[[list[Item]], Result], items: Iterable[Item], processes: int | None = None
 ) -> Iterator[Result]:
-    """Yield `work(chunk)` for each chunk of the items, in their order, with a worker per core; see `in_parallel`."""
+    """Yield `work(chunk)` for each chunk of the items, in order, with a worker per core; see `in_parallel`."""
     iterator = iter(items)
-    chunks = iter(lambda: list(islice(iterator, CHUNK)), [])
-    first = list(islice(chunks, FEW))
-    workers = min(processes or usable_cores(), MOST) if len(first) == FEW else 1
-    return in_parallel(work, chain(first, chunks), workers)
+    chunks = iter(lambda: list(islice(iterator, CHUNK_LINES)), [])
+    first_chunks = list(islice(chunks, MIN_CHUNKS))
+    workers = min(processes or usable_cores(), MAX_WORKERS) if len(first_chunks) == MIN_CHUNKS else 1
+    return in_parallel(work, chain(first_chunks, chunks), workers)
 
 
 def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[str]:
@@ -95,10 +95,10 @@ def map_lines(function: Callable[[str], str], lines: Iterable[str]) -> Iterator[
 def follow_parent() -> None:
     """Make this process ignore Ctrl-C, which its parent handles, and exit when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _leave_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -121,7 +121,7 @@ def _run(item: Any) -> Any:
         raise UserError(str(error)) from None
     except OSError as error:
         raise type(error)(*error.args) from None
-    except Exception as error:  # one that cannot be pickled would look like a killed worker
+    except Exception as error:  # if it could not be pickled, it would look like a killed worker
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 

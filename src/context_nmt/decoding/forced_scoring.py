@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from context_nmt.corpus.batching import Indices, Sentences, joined, length_batches, pad, with_previous
+from context_nmt.corpus.batching import Indices, Sentences, join_sentences, length_batches, pad, with_previous
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.in_batches import check_positions, evaluation_mode, lengths_of, process_batches
 from context_nmt.models.devices import Processes
@@ -45,8 +45,8 @@ def score_pairs(
     lengths = lengths_of(targets)
     contexts = [()] * len(sources) if contexts is None else contexts
     windows = [(*contexts[n], (sources[n], targets[n])) for n in range(len(sources))]
-    sources = [joined([source for source, _ in window[-1 - model.previous_sources :]]) for window in windows]
-    targets = [joined([target for _, target in window[-1 - model.previous_targets :]]) for window in windows]
+    sources = [join_sentences([source for source, _ in window[-1 - model.previous_sources :]]) for window in windows]
+    targets = [join_sentences([target for _, target in window[-1 - model.previous_targets :]]) for window in windows]
     target_lengths = lengths_of(targets)
     check_positions(model.source_embedding.positions, lengths_of(sources), "the source of pair")
     check_positions(model.target_embedding.positions, target_lengths, "the target of pair")

@@ -10,7 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from context_nmt.corpus.batching import BREAK, Indices, Joined, Sentences, joined_lengths, pad, sentences_before
+from context_nmt.corpus.batching import (
+    BREAK,
+    Indices,
+    JoinedSentences,
+    Sentences,
+    joined_lengths,
+    pad,
+    sentences_before,
+)
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.decoding import masked_search
 from context_nmt.decoding.in_batches import (
@@ -184,7 +192,7 @@ def translate_ids(
     if settings.n_best > width:
         raise UserError(f"decoding.n_best is {settings.n_best}; this model's search has decoding.{key} {width}")
     text = TranslationInput(
-        sentences=Joined(sentences, before, model.previous_sources),
+        sentences=JoinedSentences(sentences, before, model.previous_sources),
         translated_lengths=joined_lengths(own_lengths, before, model.previous_targets),
         previous_targets=np.minimum(before, model.previous_targets),
         before=before if model.in_documents else np.zeros_like(before),

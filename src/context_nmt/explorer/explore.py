@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from context_nmt.corpus.batching import joined, pad, sentences_before, with_previous
+from context_nmt.corpus.batching import join_sentences, pad, sentences_before, with_previous
 from context_nmt.corpus.binarized import BinarizedCorpus, Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, Vocabulary
 from context_nmt.decoding import masked_search
@@ -170,8 +170,8 @@ def _translate_autoregressive(
             input_sources = sources[max(first, number - model.previous_sources) : number + 1]
             input_targets = [*seen_targets[max(first, number - model.previous_targets) : number], translations[number]]
             arrays = (
-                pad([joined(input_sources), *(sources[row] for row in rows[1:])], last=END),
-                pad([joined(input_targets), *(seen_targets[row] for row in rows[1:])], first=BEGIN),
+                pad([join_sentences(input_sources), *(sources[row] for row in rows[1:])], last=END),
+                pad([join_sentences(input_targets), *(seen_targets[row] for row in rows[1:])], first=BEGIN),
                 previous,
             )
             model.predict(*(torch.from_numpy(ids).to(device) for ids in arrays))

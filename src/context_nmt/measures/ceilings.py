@@ -56,7 +56,7 @@ def ceiling(experiment: TextFolder, settings: SignificanceSettings, test: str) -
         return found | {"reason": "all sentences come back, but have fewer than four tokens"}
     given, back = min(changed, key=lambda pair: len(pair[0]))
     reason = f"for example, {given!r} comes back as {back!r}"
-    if MosesSide(target, side).untokenized(given) != " ".join(given.split()):
+    if MosesSide(target, side).normalize(given) != " ".join(given.split()):
         reason += ", which text.target.normalize_punctuation: false may prevent"
     elif side.truecase and given.lower() == back.lower():
         reason += ", which text.target.truecase: false prevents"

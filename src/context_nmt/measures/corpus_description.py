@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from context_nmt.corpus.folder import BOUND, TRAINING, Record, Split, parallel_files, read_split
+from context_nmt.corpus.folder import BOUND_SUFFIX, TRAINING_SPLIT, Record, Split, parallel_files, read_split
 from context_nmt.files import UserError, iterate_lines, read_json_lines, read_lines
 from context_nmt.measures.bleu import Score, moses_tokens, score_raw_and_tokenized
 from context_nmt.measures.files import format_scores
@@ -44,11 +44,11 @@ def describe_corpus(path: Path) -> Description:
     "in_training", "bound": {LANGUAGE: SCORES}}}, "contrastive": {SET: …}, "probing": {TASK: {CLASS: {SPLIT: …}}}}
     """
     splits = {name: read_split(path, name, files) for name, files in parallel_files(path).items()}
-    training = splits.get(TRAINING)
+    training = splits.get(TRAINING_SPLIT)
     sets = [file for file in sorted(path.glob("*.jsonl")) if CONTRASTIVE_FILE.fullmatch(file.name)]
     return _without_empty(
         splits={
-            name: _describe_split(path, name, split, None if name == TRAINING else training)
+            name: _describe_split(path, name, split, None if name == TRAINING_SPLIT else training)
             for name, split in splits.items()
         },
         contrastive={file.stem: _describe_contrastive(file) for file in sets},
@@ -61,7 +61,7 @@ def _without_empty(**values: Any) -> Description:
 
 
 def _describe_split(folder: Path, name: str, split: Split, training: Split | None) -> Description:
-    bound = {language: folder / f"{name}{BOUND}.{language}" for language in split.text}
+    bound = {language: folder / f"{name}{BOUND_SUFFIX}.{language}" for language in split.text}
     return {"sentences": len(split)} | _without_empty(
         documents=len(split.documents or ()),
         languages={language: _describe_side(language, lines, split.gold) for language, lines in split.text.items()},

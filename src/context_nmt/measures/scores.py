@@ -82,8 +82,8 @@ def _against_bound(experiment: EvaluationFolder, test: str, score: Score) -> Ite
     if not bound.is_file():
         return
     side = MosesSide(target, settings.text.target)
-    as_written = side.untokenized if settings.untokenized else side.tokens
-    lines = list(map_lines(as_written, side.prepared(read_lines(bound))))
+    as_written = side.normalize if settings.untokenized else side.tokens
+    lines = list(map_lines(as_written, side.prepare(read_lines(bound))))
     guesses, references = as_scored(experiment, lines, test, tokenized=False)
     if len(guesses) != len(references[0]):
         raise UserError(f"{bound} has {len(guesses)} lines for {len(references[0])} sentences")

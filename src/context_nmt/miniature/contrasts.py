@@ -1,8 +1,8 @@
-"""Contrastive sets: a sentence, its right translation, and one with a single wrong word and its agreement.
+"""Contrastive sets: a sentence, its right translation, and a translation with one wrong word and its agreement.
 
-Where the deciding word is in an earlier sentence, items come in mirrored pairs: the same sentence and the same two
-translations after another context, so that right and wrong swap. A system that sees only the sentence is right half
-the time.
+If the deciding word is in an earlier sentence, items come in mirrored pairs: the same sentence and the same two
+translations after another context, so that right and wrong swap. A system that sees only the sentence is right on
+exactly half of these items.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from context_nmt.files import UserError
-from context_nmt.miniature.clauses import Clauses, Vocabulary
+from context_nmt.miniature.clauses import Clauses, LexiconIndex
 from context_nmt.miniature.documents import Document
 from context_nmt.miniature.grammar import Wordings, realise
 from context_nmt.miniature.lexicon import Noun
@@ -20,21 +20,21 @@ from context_nmt.settings.miniature import MiniatureSettings
 Item = dict[str, Any]
 CONTRASTIVE_SETS = ("pronouns", "senses")
 GENDERS = ("masculine", "feminine", "neuter")
-ATTEMPTS = 200  # for one new item
-SHORT = 4  # words: sentences of up to this length may occur both in training and in a test set
+MAX_ATTEMPTS = 200  # for one new item
+SHORT_SENTENCE = 4  # words: sentences of up to this length may occur both in training and in a test set
 
 
-class Contrasts:
+class ContrastiveItems:
     """Draws contrastive items for one direction."""
 
-    def __init__(self, vocabulary: Vocabulary, settings: MiniatureSettings, source: str):
-        self._vocabulary, self._lexicon = vocabulary, vocabulary.lexicon
+    def __init__(self, index: LexiconIndex, settings: MiniatureSettings, source: str):
+        self._index, self._lexicon = index, index.lexicon
         self._settings = settings
         self._source, self._target = source, "de" if source == "en" else "en"
         self._seen: set[str] = set()
 
     def items(self, name: str) -> Iterator[Item]:
-        """Yield the items of one of CONTRASTIVE_SETS, by the position of the deciding word; mirrors are neighbours."""
+        """Yield the items of one of CONTRASTIVE_SETS, by the position of the deciding word; mirrors are adjacent."""
         sizes = self._settings.contrastive
         plans = {
             "pronouns": [("within", sizes.within, self._within), ("cross", sizes.cross_pairs, self._cross_pronoun)],
@@ -48,29 +48,29 @@ class Contrasts:
         for position, size, draw in plans[name]:
             for number in range(size):
                 distance = f" {1 + number % 3}" if draw == self._cross_pronoun else ""
-                items = self._new(f"{name} {position}{distance}", number, draw)
+                items = self._draw_new(f"{name} {position}{distance}", number, draw)
                 if len(items) == 2:
                     items[0]["mirror"], items[1]["mirror"] = index + 1, index
                 index += len(items)
                 yield from items
 
-    def _new(self, kind: str, number: int, draw: Callable[[str, Random], list[Item]]) -> list[Item]:
-        """Draw an item, or a pair, until the source has more than four words and is new."""
-        for attempt in range(ATTEMPTS):
+    def _draw_new(self, kind: str, number: int, draw: Callable[[str, Random], list[Item]]) -> list[Item]:
+        """Draw an item, or a pair, until its source is new and has more than SHORT_SENTENCE words."""
+        for attempt in range(MAX_ATTEMPTS):
             items = draw(kind, Random(f"{self._settings.seed} {self._source} {kind} {number} {attempt}"))
-            if not items or items[0]["right"] in items[0]["wrong"]:  # "ihm" is of two genders
+            if not items or items[0]["right"] in items[0]["wrong"]:  # "ihm" has two genders
                 continue
             source = items[0]["source"]
-            if source not in self._seen and len(source.split()) > SHORT:
+            if source not in self._seen and len(source.split()) > SHORT_SENTENCE:
                 self._seen.add(source)
                 return items
         raise UserError(
-            f"contrastive: found no {number + 1} different items of {kind!r} with these rates; lower their number, or"
-            " raise the rates of the phenomena they need (plural must be below 1)"
+            f"contrastive: cannot draw {number + 1} different items of {kind!r} with these rates; lower their"
+            " number, or raise the rates of the phenomena that they need (plural must be below 1)"
         )
 
     def _item(self, sentences: Sequence[Sentence], category: str, wordings: Wordings, wrong: Wordings) -> Item:
-        """Return an item for the last sentence, worded with `wordings`; the distractor also with `wrong`."""
+        """Return an item for the last sentence, worded with `wordings`; the wrong translation also with `wrong`."""
         *context, last = [realise(sentence, wordings) for sentence in sentences]
         return {
             "source": last.text(self._source),
@@ -84,8 +84,8 @@ class Contrasts:
         }
 
     def _within(self, kind: str, random: Random) -> list[Item]:
-        """Draw a thing and its pronoun in one sentence; from German, no person there has the thing's gender."""
-        document = Document(self._vocabulary, self._settings.rates, random)
+        """Draw a thing and its pronoun in one sentence; from German, no person in it has the thing's gender."""
+        document = Document(self._index, self._settings.rates, random)
         document.pronoun_within()
         sentence = document.sentences[-1]
         mentions = [phrase for phrase, _ in realise(sentence).mentions()]
@@ -96,32 +96,33 @@ class Contrasts:
         pronouns = [phrase for phrase in mentions if phrase.form == "pronoun" and not phrase.entity.wording.is_person]
         thing = pronouns[0].entity.wording
         if self._source == "en":
-            # Not the gender of a place either: "es" could be the bed that the bag is behind.
-            others = [gender for gender in GENDERS if gender not in things]
-            options = self._vocabulary.of_gender
+            # The gender of a place is also excluded: "es" could be the bed that the bag is behind.
+            genders = [gender for gender in GENDERS if gender not in things]
+            wordings = self._index.thing_of_gender
         else:
-            others = [thing.de.gender] if thing.de.gender not in people | {"neuter"} else []
-            options = self._vocabulary.person_of_gender
-        if thing.plural or not others:
+            genders = [thing.de.gender] if thing.de.gender not in people | {"neuter"} else []
+            wordings = self._index.person_of_gender
+        if thing.plural or not genders:
             return []
-        wrong = options[random.choice(others)]
+        wrong = wordings[random.choice(genders)]
         return [self._item([sentence], "within", {}, dict.fromkeys(pronouns, wrong))]
 
     def _cross_pronoun(self, kind: str, random: Random) -> list[Item]:
         """Draw a pronoun after two contexts that differ in its antecedent."""
         distance = int(kind[-1])
-        first = random.choice(self._vocabulary.things)
+        first = random.choice(self._index.things)
         gender = first.de[0].gender
         if self._source == "en":
-            others = [noun for noun in self._vocabulary.of_kind[first.kind] if noun.de[0].gender != gender]
+            nouns = [noun for noun in self._index.nouns_of_kind[first.kind] if noun.de[0].gender != gender]
         else:
-            others = self._vocabulary.people.get(gender, [])
-        if not others:
+            nouns = self._index.people.get(gender, [])
+        if not nouns:
             return []
-        second = random.choice(others)
-        scene = _Scene(self._vocabulary, self._settings.rates, random)
+        second = random.choice(nouns)
+        scene = _Scene(self._index, self._settings.rates, random)
         thing = Entity(Wording.usual(first))
-        sentences = scene.about(thing, second, distance, person="feminine" if gender == "masculine" else "masculine")
+        person = "feminine" if gender == "masculine" else "masculine"
+        sentences = scene.sentences_about(thing, second, distance, person=person)
         mentions = [phrase for phrase, _ in realise(sentences[-1]).mentions()]
         pronouns = [phrase for phrase in mentions if phrase.form == "pronoun" and phrase.entity is thing]
         category, wordings = f"cross distance_{distance}", (Wording.usual(first), Wording.usual(second))
@@ -132,7 +133,7 @@ class Contrasts:
 
     def _sense(self, kind: str, random: Random) -> list[Item]:
         """Draw an ambiguous noun with its cue in the sentence, or after two contexts that differ in the cue."""
-        document = Document(self._vocabulary, self._settings.rates, random)
+        document = Document(self._index, self._settings.rates, random)
         noun = random.choice([noun for noun in self._lexicon.senses.values() if noun.side == self._source])
         if document.misleads(noun):
             return []
@@ -153,34 +154,37 @@ class Contrasts:
 class _Scene(Clauses):
     """A few plain sentences about one person and a thing."""
 
-    def about(self, thing: Entity, other: Noun, distance: int, *, person: str) -> list[Sentence]:
-        """Return sentences: the first names the thing, where `other` would fit too, the last has its pronoun."""
-        self._person = self._entity(self._random.choice(self._vocabulary.people[person]))
-        if self._chance(self._rates.named):
-            self._person.name = self._random.choice(self._vocabulary.names[person])
-        mention = NounPhrase(thing, "definite" if self._chance(0.5) else "indefinite")
-        first = self._does_to(self._noun(), mention, neutral=True)
-        self._decorate(first, place=False, spoken_of=True)
-        between = [self._alone() for _ in range(distance - 1)]
-        return [*map(Sentence, (first, *between)), self._last(thing, other)]
+    def sentences_about(self, thing: Entity, other: Noun, distance: int, *, person: str) -> list[Sentence]:
+        """Return sentences: the first names the thing (`other` would also fit), the last has its pronoun.
 
-    def _noun(self) -> NounPhrase:
+        `person` is a gender.
+        """
+        self._person = self._entity(self._random.choice(self._index.people[person]))
+        if self._chance(self._rates.named):
+            self._person.name = self._random.choice(self._index.names[person])
+        mention = NounPhrase(thing, "definite" if self._chance(0.5) else "indefinite")
+        first = self._action(self._person_phrase(), mention, neutral=True)
+        self._decorate(first, place=False, object_exists=True)
+        between = [self._person_clause() for _ in range(distance - 1)]
+        return [*map(Sentence, (first, *between)), self._last_sentence(thing, other)]
+
+    def _person_phrase(self) -> NounPhrase:
         return NounPhrase(self._person, "name" if self._person.name else "definite")
 
-    def _alone(self) -> Clause:
-        subject = NounPhrase(self._person, "pronoun") if self._chance(0.5) else self._noun()
-        return self._decorate(self._does(subject), place=False)  # "it" could be the garden
+    def _person_clause(self) -> Clause:
+        subject = NounPhrase(self._person, "pronoun") if self._chance(0.5) else self._person_phrase()
+        return self._decorate(self._intransitive(subject), place=False)  # "it" could be the garden
 
-    def _last(self, thing: Entity, other: Noun) -> Sentence:
-        fitting = self._vocabulary.adjectives[thing.wording.noun.kind]
+    def _last_sentence(self, thing: Entity, other: Noun) -> Sentence:
+        fitting = self._index.adjectives[thing.wording.noun.kind]
         adjectives = [word for word in fitting if other.kind in word.kinds]
         pronoun = NounPhrase(thing, "pronoun")
         if adjectives and self._chance(0.5):
-            clause = self._is_so(pronoun, only=adjectives)
+            clause = self._description(pronoun, allowed=adjectives)
         else:
-            clause = self._does_to(self._noun(), pronoun, neutral=True)
+            clause = self._action(self._person_phrase(), pronoun, neutral=True)
         self._decorate(clause)
         if clause.tense not in ("present", "past") or self._chance(0.5):
             return Sentence(clause)
-        again = self._does_to(self._noun(), NounPhrase(thing, "pronoun"), neutral=True)
-        return Sentence(clause, self._one(self._vocabulary.conjunctions), again)
+        again = self._action(self._person_phrase(), NounPhrase(thing, "pronoun"), neutral=True)
+        return Sentence(clause, self._choose(self._index.conjunctions), again)

@@ -1,8 +1,8 @@
-"""Sentence meanings in words: English constituency trees (Penn Treebank) and German tokens (STTS), both Moses' tokens.
+"""Put sentence meanings into words: English constituency trees (Penn Treebank) and German tokens (STTS).
 
-Every leaf is linked to the parts of the meaning that it expresses, by which the two languages are aligned. A German
-clause is laid out in fields: the constituent before the finite verb (Vorfeld), the middle (Mittelfeld), the verbs at
-its end (rechte Klammer), and the subordinate clauses after them (Nachfeld).
+Tokens are those of Moses. Every leaf is linked to the parts of the meaning that it expresses; these links align the two
+languages. A German clause is laid out in fields: the constituent before the finite verb (Vorfeld), the middle
+(Mittelfeld), the verbs at its end (rechte Klammer), and the subordinate clauses after them (Nachfeld).
 """
 
 import re
@@ -18,7 +18,7 @@ from context_nmt.miniature.meaning import Clause, NounPhrase, Part, Prepositiona
 
 HAVE, DO = english_verb("have, had").finite, english_verb("do, did").finite
 STEMS_BEFORE_NOT = {"will": "wo", "can": "ca"}
-TAGS_IN_PREPOSITIONS = {"to": "TO", "front": "NN"}  # next to, in front of
+PREPOSITION_TAGS = {"to": "TO", "front": "NN"}  # next to, in front of; all other words are IN
 DETERMINERS = {"definite": "the", "negative": "no", "demonstrative": "this"}
 
 ARTICLE_TAGS = {"definite": "ART", "indefinite": "ART", "negative": "PIAT", "demonstrative": "PDAT"}
@@ -41,7 +41,7 @@ class Node(NamedTuple):
 
 
 Trees = tuple[Node | Leaf, ...]
-Wordings = Mapping[Any, Wording]  # replacement wordings of entities or single mentions
+Wordings = Mapping[Any, Wording]  # replacement wordings by entity or noun phrase
 COMMA = Leaf("$,", ",")
 
 
@@ -71,7 +71,7 @@ def _bracketed(tree: Node | Leaf, words: Iterator[str]) -> str:
 
 
 def _predicate_words(clause: Clause, side: str, conjunction: str, tags: tuple[str, str, str]) -> list[Leaf]:
-    """Return "very old and heavy"; the tags are those of the degree, the conjunction and the adjectives."""
+    """Return "very old and heavy"; the tags are for the degree, the conjunction and the adjectives."""
     words = [leaf(tags[0], getattr(clause.degree, side), clause, "degree")] if clause.degree else []
     for index, entry in enumerate(clause.adjectives):
         words += [leaf(tags[1], conjunction, clause, "and")] if index else []
@@ -80,7 +80,7 @@ def _predicate_words(clause: Clause, side: str, conjunction: str, tags: tuple[st
 
 
 class Grammar:
-    """Puts sentences into words; `wordings` replaces the wordings of some entities or mentions."""
+    """Puts sentences into words; `wordings` replaces the wordings of some entities or noun phrases."""
 
     def __init__(self, wordings: Wordings):
         self._wordings = wordings
@@ -100,11 +100,11 @@ class English(Grammar):
         label, constituents = "SQ" if sentence.question else "S", self._clause(sentence.clause, sentence.question)
         if sentence.speaker and sentence.speaking:
             tense, number = sentence.speaking_tense, self._number(sentence.speaker)
-            said = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
+            verb = leaf(_finite_tag(tense, number), sentence.speaking.en.finite[tense, number], sentence, "said")
             quotes = [leaf("``", '"', sentence, "open"), leaf("''", '"', sentence, "close")]
             comma, speaker = leaf(",", ",", sentence, "comma"), self._noun_phrase(sentence.speaker, "subject")
             label = "SINV"
-            constituents = (quotes[0], Node("S", constituents), comma, quotes[1], node("VP", said), speaker)
+            constituents = (quotes[0], Node("S", constituents), comma, quotes[1], node("VP", verb), speaker)
         if sentence.second and sentence.conjunction:
             comma = leaf(",", ",", sentence, "comma")
             conjunction = leaf("CC", sentence.conjunction.en, sentence, "conjunction")
@@ -145,7 +145,7 @@ class English(Grammar):
         else:
             constituents = [self._noun_phrase(phrase, "object") for phrase in (indirect, direct) if phrase]
         word = clause.verb.preposition.en
-        if word and clause.verb.frame != "prepositional":  # looked FOR, also in "that he looked for": German has none
+        if word and clause.verb.frame != "prepositional":  # looked FOR a table; the German verb has no preposition
             constituents = [node("PP", leaf("TO" if word == "to" else "IN", word, clause, "verb"), *constituents)]
         if clause.adjectives:
             constituents.append(node("ADJP", *_predicate_words(clause, "en", "and", ("RB", "CC", "JJ"))))
@@ -182,16 +182,16 @@ class English(Grammar):
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> Node:
         words = phrase.preposition.en.split()
-        prepositions = [leaf(TAGS_IN_PREPOSITIONS.get(word, "IN"), word, phrase, "preposition") for word in words]
+        prepositions = [leaf(PREPOSITION_TAGS.get(word, "IN"), word, phrase, "preposition") for word in words]
         return node("PP", *prepositions, self._noun_phrase(phrase.noun_phrase, "object"))
 
     def _noun_phrase(self, phrase: NounPhrase, role: str) -> Node:
-        first = self._single(phrase, role)
+        first = self._simple_noun_phrase(phrase, role)
         if not phrase.other:
             return first
         return node("NP", first, leaf("CC", "and", phrase, "and"), self._noun_phrase(phrase.other, role))
 
-    def _single(self, phrase: NounPhrase, role: str) -> Node:
+    def _simple_noun_phrase(self, phrase: NounPhrase, role: str) -> Node:
         wording = self._wording(phrase)
         if phrase.form == "pronoun":
             forms = PRONOUNS["plural" if wording.plural else wording.noun.gender]
@@ -236,7 +236,7 @@ def _finite_tag(tense: str, number: str) -> str:
 
 
 def _english_verbs(clause: Clause, number: str, *, support: bool) -> tuple[list[Leaf], list[Leaf]]:
-    """Return the finite verb with "n't", and the verbs below it; `support` adds "do" if there is no auxiliary."""
+    """Return the finite verb with "n't", and the other verbs; `support` adds "do" if there is no auxiliary."""
     verb, tense, role = clause.verb.en, clause.tense, "auxiliary"
     tag, rest = _finite_tag(tense, number), [leaf("VB", verb.lemma, clause, "verb")]
     if tense == "future":
@@ -290,7 +290,7 @@ class German(Grammar):
         return _punctuated([*opening, *words, leaf("$.", "?" if sentence.question else ".", sentence, "stop")])
 
     def _main(self, clause: Clause, *, verb_first: bool = False) -> list[Leaf]:
-        """Return a main clause with the verb in second place, or in first place for a question."""
+        """Return a main clause with the verb in second position, or in first position for a question."""
         assert clause.subject is not None
         finite, end = _german_verbs(clause, self._number(clause.subject), last=False)
         fields, fronted, front = self._fields(clause), clause.fronted_in_german, []
@@ -299,7 +299,7 @@ class German(Grammar):
         return [*front, *finite, *chain(*fields.values()), *end, *self._after(clause)]
 
     def _verb_last(self, opening: Leaf, clause: Clause, number: str = "") -> list[Leaf]:
-        """Return a subordinate clause; `number` is that of its subject if the subject is the opening word."""
+        """Return a subordinate clause; `number` is the subject's if the opening word is the subject."""
         finite, end = _german_verbs(clause, self._number(clause.subject) if clause.subject else number, last=True)
         fields = self._fields(clause)
         front = fields.pop(clause.fronted) if clause.fronted else []
@@ -348,21 +348,21 @@ class German(Grammar):
         return [*words, leaf("NN" if before else "ADV", last, clause, role)]
 
     def _prepositional_phrase(self, phrase: PrepositionalPhrase) -> list[Leaf]:
-        first, *others = self._noun_phrase(phrase.noun_phrase, phrase.case)
+        first, *rest = self._noun_phrase(phrase.noun_phrase, phrase.case)
         preposition = leaf("APPR", phrase.preposition.de, phrase, "preposition")
         contraction = TABLES["contractions"].get(f"{preposition.word} {first.word}")
         # A restrictive relative clause prevents the contraction: "in dem Haus, das …".
         if contraction and phrase.noun_phrase.form == "definite" and not phrase.noun_phrase.relative:
-            return [Leaf("APPRART", contraction, preposition.parts + first.parts), *others]
-        return [preposition, first, *others]
+            return [Leaf("APPRART", contraction, preposition.parts + first.parts), *rest]
+        return [preposition, first, *rest]
 
     def _noun_phrase(self, phrase: NounPhrase, case: str) -> list[Leaf]:
-        words = self._single(phrase, case)
+        words = self._simple_noun_phrase(phrase, case)
         if phrase.other:
             words += [leaf("KON", "und", phrase, "and"), *self._noun_phrase(phrase.other, case)]
         return words
 
-    def _single(self, phrase: NounPhrase, case: str) -> list[Leaf]:
+    def _simple_noun_phrase(self, phrase: NounPhrase, case: str) -> list[Leaf]:
         wording = self._wording(phrase)
         noun, number = wording.de, wording.number
         if phrase.form == "pronoun":
@@ -375,8 +375,8 @@ class German(Grammar):
             words.append(leaf("ADJA", declined, phrase, f"adjective {index}"))
         words.append(leaf("NN", noun.forms[case, number], phrase, "noun"))
         if phrase.attribute:
-            article, *others = self._noun_phrase(phrase.attribute, "genitive")
-            words += [article._replace(parts=((phrase.attribute, "of"), *article.parts)), *others]
+            article, *rest = self._noun_phrase(phrase.attribute, "genitive")
+            words += [article._replace(parts=((phrase.attribute, "of"), *article.parts)), *rest]
         if phrase.relative:
             relative_case = phrase.relative.verb.case if phrase.relative_role == "object" else "nominative"
             pronoun = leaf("PRELS", german_form("relative", noun.gender, number, relative_case), phrase, "relative")
@@ -426,7 +426,7 @@ def _german_verbs(clause: Clause, number: str, *, last: bool) -> tuple[list[Leaf
 
 
 def _punctuated(words: list[Leaf]) -> list[Leaf]:
-    """Remove commas next to another one or before the end; of two, keep the one with a counterpart in English."""
+    """Remove commas before the end and next to another comma; of two, keep the one that has an English counterpart."""
     kept: list[Leaf] = []
     for word in words:
         if kept and kept[-1].word == ",":
@@ -449,7 +449,7 @@ class Realised:
     de: tuple[Leaf, ...]
 
     def tokens(self, language: str) -> list[str]:
-        """Return Moses tokens, with a capital at the start; a quotation mark may precede it."""
+        """Return Moses tokens; the first word, which may follow a quotation mark, has a capital."""
         tokens = [leaf.word for leaf in getattr(self, language)]
         first = 1 if tokens[0] == '"' else 0
         tokens[first] = tokens[first][:1].upper() + tokens[first][1:]
@@ -464,7 +464,7 @@ class Realised:
         return _bracketed(self.tree, iter(self.tokens("en")))
 
     def text(self, language: str) -> str:
-        """Return the raw line: punctuation and clitics join the word before them, an opening quote the one after."""
+        """Return the raw line: punctuation and clitics join the word before them, quotes the text between them."""
         joined = re.sub(r""" (?=[,.?]|'[st]\b)""", "", " ".join(self.tokens(language)))
         return re.sub(r'" (.*?) ?"', r'"\1"', joined)
 
@@ -479,15 +479,15 @@ class Realised:
 
     def alignment(self) -> list[tuple[int, int]]:
         """Return pairs of token indices (English, German) that express the same part of the meaning."""
-        places: dict[Part, list[int]] = defaultdict(list)
+        german_indices: dict[Part, list[int]] = defaultdict(list)
         for index, leaf in enumerate(self.de):
             for part in leaf.parts:
-                places[part].append(index)
+                german_indices[part].append(index)
         parts = [(english, part) for english, leaf in enumerate(self.en) for part in leaf.parts]
-        return sorted({(english, german) for english, part in parts for german in places[part]})
+        return sorted({(english, german) for english, part in parts for german in german_indices[part]})
 
 
 def realise(sentence: Sentence, wordings: Wordings = MappingProxyType({})) -> Realised:
-    """Put a sentence into words, with other wordings for some entities."""
+    """Put a sentence into words; `wordings` replaces the wordings of some entities or noun phrases."""
     tree = English(wordings).sentence(sentence)
     return Realised(sentence, tree, tuple(leaves(tree)), tuple(German(wordings).sentence(sentence)))

@@ -1,7 +1,7 @@
 """The words of `lexicon.yaml` with all forms that the grammars need.
 
-English forms follow spelling rules; German ones come from dictionary forms and the tables in `german.yaml`. The sides
-of a word are `en` and `de`, as in the corpus's files; `name` is its key in the lexicon.
+English forms follow spelling rules; German forms come from dictionary forms and the tables in `german.yaml`. A word has
+the sides `en` and `de`, like the corpus's files; its `name` is its key in the lexicon.
 """
 
 import re
@@ -30,9 +30,9 @@ PRONOUNS = {  # by gender, or number: subject, object, possessive
 }
 
 CASES = ("nominative", "accusative", "dative", "genitive")
-COLUMNS = ("masculine", "feminine", "neuter", "plural")
+GENDER_COLUMNS = ("masculine", "feminine", "neuter", "plural")
 TABLES: dict[str, Any] = read_yaml(Path(__file__).with_name("german.yaml"))
-FINITE = tuple(product(("present", "past"), ("singular", "plural")))  # third persons: (tense, number)
+FINITE_FORMS = tuple(product(("present", "past"), ("singular", "plural")))  # third persons: (tense, number)
 ARTICLES = {"der": "masculine", "die": "feminine", "das": "neuter"}
 AUXILIARIES = {"hat": "haben", "ist": "sein"}
 
@@ -45,13 +45,13 @@ OBJECT_CASES = {frame: "dative" if frame == "dative" else "accusative" for frame
 
 @cache
 def a_or_an(following: str) -> str:
-    """Return "a" or "an", whichever fits the sound of the word that follows."""
+    """Return "a" or "an", depending on the sound of the word that follows."""
     word = following.lower()
     vowel = word.startswith(VOWEL_SOUND) or (word[:1] in "aeiou" and not word.startswith(CONSONANT_SOUND))
     return "an" if vowel else "a"
 
 
-def with_s(word: str) -> str:
+def add_s(word: str) -> str:
     """Return the regular plural of a noun, or third person of a verb: tables, boxes, ladies, washes, carries."""
     if re.search(r"[^aeiou]y$", word):
         return word[:-1] + "ies"
@@ -62,13 +62,13 @@ def with_s(word: str) -> str:
 def german_form(kind: str, gender: str, number: str, case: str) -> str:
     """Return one cell of a table under `words` or `endings`."""
     row = TABLES["words" if kind in TABLES["words"] else "endings"][kind].splitlines()[CASES.index(case)]
-    cell: str = row.split()[COLUMNS.index("plural" if number == "plural" else gender)]
+    cell: str = row.split()[GENDER_COLUMNS.index("plural" if number == "plural" else gender)]
     return cell
 
 
 @cache
 def german_adjective(stem: str, declension: str, gender: str, number: str, case: str) -> str:
-    """Return the attributive form of an adjective; declension is strong, weak or mixed."""
+    """Return the attributive form of an adjective; `declension` is strong, weak or mixed."""
     return stem + german_form(declension, gender, number, case)[stem.endswith("e") :]
 
 
@@ -93,7 +93,7 @@ class VerbForms:
 
 
 def _split(text: Any, separator: str, *numbers: int) -> list[str]:
-    require(isinstance(text, str), f"{text!r} is not text")
+    require(isinstance(text, str), f"{text!r} is not a string")
     words: list[str] = text.split(separator)
     allowed = " or ".join(map(str, numbers))
     require(not numbers or len(words) in numbers, f"{text!r} has {len(words)} forms; it must have {allowed}")
@@ -105,15 +105,15 @@ def english_nouns(text: Any) -> tuple[NounForms, ...]:
     nouns = []
     for synonym in _split(text, " / "):
         singular, *irregular = _split(synonym, ", ", 1, 2)
-        plural = irregular[0] if irregular else with_s(singular)
+        plural = irregular[0] if irregular else add_s(singular)
         nouns.append(NounForms(singular, {"singular": singular, "plural": plural}))
     return tuple(nouns)
 
 
 def german_nouns(text: Any) -> tuple[NounForms, ...]:
-    """Read "das Messer, des Messers, die Messer", synonyms after " / "; articles must agree.
+    """Read "das Messer, des Messers, die Messer" and synonyms, separated by " / "; articles must agree.
 
-    A genitive in -n or -ns (des Studenten, des Buchstabens) shows the n-declension.
+    A genitive in -n or -ns (des Studenten, des Buchstabens) indicates the n-declension.
     """
     nouns = []
     for synonym in _split(text, " / "):
@@ -137,9 +137,9 @@ def german_nouns(text: Any) -> tuple[NounForms, ...]:
 def english_verb(text: Any) -> VerbForms:
     """Read "buy, bought" or "give, gave, given"."""
     base, past, *participle = _split(text, ", ", 2, 3)
-    present = IRREGULAR_THIRD.get(base) or with_s(base)
+    present = IRREGULAR_THIRD.get(base) or add_s(base)
     forms = (present, "are", past, "were") if base == "be" else (present, base, past, past)
-    return VerbForms(base, dict(zip(FINITE, forms, strict=True)), (participle or [past])[0])
+    return VerbForms(base, dict(zip(FINITE_FORMS, forms, strict=True)), (participle or [past])[0])
 
 
 def german_verb(text: Any) -> VerbForms:
@@ -148,16 +148,16 @@ def german_verb(text: Any) -> VerbForms:
     present, _, prefix = present.partition(" ")
     past, _, past_prefix = past.partition(" ")
     auxiliary, _, participle = perfect.partition(" ")
-    require(prefix == past_prefix and infinitive.startswith(prefix), f"{text!r} has two prefixes")
+    require(prefix == past_prefix and infinitive.startswith(prefix), f"{text!r}: the prefixes differ")
     require(auxiliary in AUXILIARIES, f"the auxiliary is {auxiliary!r}; it must be one of {', '.join(AUXILIARIES)}")
     plural = "sind" if infinitive == "sein" else infinitive.removeprefix(prefix)
     forms = (present, plural, past, past + ("n" if past.endswith("e") else "en"))
-    finite = dict(zip(FINITE, forms, strict=True))
+    finite = dict(zip(FINITE_FORMS, forms, strict=True))
     return VerbForms(infinitive, finite, participle, prefix, AUXILIARIES[auxiliary])
 
 
 def _kinds(listed: Any) -> tuple[str, ...]:
-    """Flatten a list of noun kinds and of groups (lists) of them."""
+    """Flatten a list of kinds of nouns and of groups (lists) of kinds."""
     require(isinstance(listed, list), f"{listed!r} is not a list")
     nested = (_kinds(entry) if isinstance(entry, list) else [entry] for entry in listed)
     return tuple(dict.fromkeys(kind for kinds in nested for kind in kinds))
@@ -168,18 +168,18 @@ Kinds = Annotated[tuple[str, ...], PlainValidator(_kinds)]
 
 @dataclass(frozen=True, kw_only=True)
 class Word(Checked):
-    """One word, or a phrase of a preposition and a noun ("in the evening"), that has no other forms."""
+    """A word, or a preposition and a noun ("in the evening"), without other forms."""
 
     name: str
     en: str
     de: str
     kind: Literal["", "time", "frequency", "degree", "manner", "place"] = ""  # of an adverb
-    tenses: tuple[Tense, ...] = ("past", "present", "future")  # that it goes with
+    tenses: tuple[Tense, ...] = ("past", "present", "future")  # in which it can be used
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preposition(Checked):
-    """One preposition, the case that it takes and the kinds of nouns after it."""
+    """A preposition, the case that it takes and the kinds of nouns after it."""
 
     name: str = ""
     en: str = ""
@@ -190,19 +190,19 @@ class Preposition(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Adjective(Checked):
-    """One adjective; `stem` takes the endings where it differs: dunkel, dunkl-."""
+    """An adjective; endings are added to `stem` if it differs: dunkel, dunkl-."""
 
     name: str
     en: str
     de: str
     stem: str = ""
     kinds: Kinds = ()
-    cue: bool = False  # used only to decide the sense of a noun
+    cue: bool = False  # only used to decide the sense of a noun
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noun(Checked):
-    """One thing, with its English and German nouns: several where they are synonyms, of one gender in German."""
+    """A concept with its English and German nouns; synonyms must have the same gender in German."""
 
     name: str
     kind: str
@@ -210,11 +210,11 @@ class Noun(Checked):
     en: Annotated[tuple[NounForms, ...], PlainValidator(english_nouns)]
     de: Annotated[tuple[NounForms, ...], PlainValidator(german_nouns)]
     at: Preposition | None = None  # of a place
-    # Of one that is ambiguous in a language; the others are names of nouns and adjectives that decide its sense.
+    # Of an ambiguous noun: the language in which it is ambiguous, and the names of words that decide its sense.
     side: Literal["", "en", "de"] = ""
     of: tuple[str, ...] = ()  # genitive attributes: the bank of the river
     adjectives: tuple[str, ...] = ()
-    cues: tuple[str, ...] = ()  # nouns whose mention elsewhere decides it, including those under `of`
+    cues: tuple[str, ...] = ()  # nouns in another clause or sentence, including those under `of`
 
     @property
     def ambiguous_word(self) -> str:
@@ -224,7 +224,7 @@ class Noun(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Verb(Checked):
-    """One verb with its frame, and the kinds of nouns that it goes with."""
+    """A verb with its frame, and the kinds of nouns that it goes with."""
 
     name: str
     frame: Frame
@@ -233,9 +233,9 @@ class Verb(Checked):
     subject: Kinds
     object: Kinds = ()
     preposition: Preposition = Preposition()  # of the object, in one language or both: wait for, warten auf
-    prepositions: tuple[str, ...] = ()  # names of those that the place may have
-    neutral: bool = False  # says nothing about its object: see, find
-    marker: Literal["", "to"] = ""  # of a modal verb whose infinitive has "to": wants to sleep
+    prepositions: tuple[str, ...] = ()  # of the location: their names
+    neutral: bool = False  # implies nothing about its object: see, find
+    marker: Literal["", "to"] = ""  # of a modal verb that takes an infinitive with "to": wants to sleep
 
     @property
     def case(self) -> str:
@@ -245,7 +245,7 @@ class Verb(Checked):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The name of a person, with a title or without; `de` by case, genitive: Annas, Herrn Kellers."""
+    """The name of a person, with or without a title; `de` has forms by case, such as Annas, Herrn Kellers."""
 
     gender: str
     en: str
@@ -254,7 +254,7 @@ class Name:
 
 @dataclass(frozen=True, kw_only=True)
 class Names(Checked):
-    """Names, with one title or without; `oblique` is the title in all German cases but the nominative."""
+    """Names, with or without the same title; `oblique` is the title in all German cases except the nominative."""
 
     gender: Literal["masculine", "feminine"]
     en: str = ""
@@ -263,7 +263,7 @@ class Names(Checked):
     names: tuple[Annotated[str, Field(pattern="[^sxz]$")], ...]  # their genitive takes an s
 
     def declined(self) -> Iterator[Name]:
-        """Yield each name with its title; only its last word takes the genitive's s."""
+        """Yield each name with its title; in the genitive, only the last word takes an s."""
         for name in self.names:
             nominative, oblique = f"{self.de} {name}".strip(), f"{self.oblique} {name}".strip()
             forms = (nominative, oblique, oblique, f"{oblique}s")
@@ -272,14 +272,14 @@ class Names(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon(Checked):
-    """The entries of the file, by name and in the order of the file."""
+    """The entries of a lexicon file, by name, in the order of the file."""
 
     groups: dict[str, Kinds]  # of kinds of nouns
     nouns: dict[str, Noun]
     senses: dict[str, Noun]  # ambiguous nouns, used in the singular only
     verbs: dict[str, Verb]
     adjectives: dict[str, Adjective]
-    contraries: tuple[frozenset[str], ...]  # names of adjectives: one excludes the others
+    contraries: tuple[frozenset[str], ...]  # names of adjectives that exclude each other
     adverbs: dict[str, Word]
     subordinators: dict[str, Word]
     conjunctions: dict[str, Word]
@@ -288,13 +288,12 @@ class Lexicon(Checked):
     names: tuple[Names, ...]
 
     def other_sense(self, noun: Noun) -> Noun:
-        """Return the noun that shares an ambiguous word with a noun."""
-        return next(sense for sense in self.of_word(noun) if sense is not noun)
-
-    def of_word(self, noun: Noun) -> list[Noun]:
-        """Return all nouns that share an ambiguous word with a noun, and the noun itself."""
-        word = (noun.side, noun.ambiguous_word)
-        return [sense for sense in self.senses.values() if (sense.side, sense.ambiguous_word) == word]
+        """Return the other noun that has the same ambiguous word."""
+        return next(
+            sense
+            for sense in self.senses.values()
+            if (sense.side, sense.ambiguous_word) == (noun.side, noun.ambiguous_word) and sense is not noun
+        )
 
 
 @cache
@@ -304,7 +303,7 @@ def load_lexicon() -> Lexicon:
 
 
 def read_lexicon(path: Path) -> Lexicon:
-    """Read a lexicon; raise UserError with the file and the wrong entry. Tests check what its entries must have."""
+    """Read a lexicon; raise UserError, which names the file and the entry, for invalid values."""
     data = read_yaml(path)
     for section in data.values() if isinstance(data, dict) else ():
         for name, entry in section.items() if isinstance(section, dict) else ():

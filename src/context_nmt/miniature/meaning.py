@@ -1,7 +1,7 @@
 """The meaning of a sentence: the abstract syntax that both grammars put into words.
 
 It leaves out the properties in which the languages differ (gender, case, word order, the choice between two nouns). An
-entity's wording holds the choice of nouns, so that a sentence can be realised again with another noun or gender.
+entity's wording holds the choice of nouns, so that a sentence can also be realised with another noun or gender.
 """
 
 from collections.abc import Hashable, Iterator
@@ -17,7 +17,7 @@ Form = Literal["definite", "indefinite", "negative", "demonstrative", "possessiv
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The nouns that an entity is called by."""
+    """The nouns that name an entity."""
 
     noun: Noun
     en: NounForms
@@ -26,7 +26,7 @@ class Wording:
 
     @classmethod
     def usual(cls, noun: Noun) -> "Wording":
-        """Return the wording of one thing, by the first of its synonyms."""
+        """Return the wording of a single thing, with the first of its synonyms."""
         return cls(noun, noun.en[0], noun.de[0])
 
     @property
@@ -48,7 +48,7 @@ class Entity:
 
 @dataclass(eq=False, slots=True)
 class NounPhrase:
-    """A mention of an entity, or of one and another."""
+    """A mention of an entity, or of two: "the man and the woman"."""
 
     entity: Entity
     form: Form
@@ -94,7 +94,7 @@ class Clause:
     modal: Verb | None = None
     negated: bool = False
     indirect: NounPhrase | None = None
-    object: NounPhrase | None = None  # accusative, or dative after a verb that takes it
+    object: NounPhrase | None = None  # in the verb's case: accusative or dative
     argument: PrepositionalPhrase | None = None  # waited FOR THE BUS, stood ON THE TABLE, put … ON THE TABLE
     adjectives: tuple[Adjective, ...] = ()  # was OLD AND HEAVY
     degree: Word | None = None  # was VERY old
@@ -121,7 +121,7 @@ class Clause:
         return None if self.fronted else self.movable
 
     def ordered_as(self, language: str) -> "Clause":
-        """Return the clause with one language's order in both languages."""
+        """Return the clause with the word order of `language` in both languages."""
         return replace(self, fronted=self.fronted if language == "en" else self.fronted_in_german, reordered=False)
 
     def phrases(self) -> Iterator[NounPhrase]:
@@ -137,7 +137,7 @@ class Ambiguity:
     """A noun with two senses, and the word that decides between them."""
 
     phrase: NounPhrase
-    position: Literal["beside", "far", "previous"]  # in the noun phrase, in another clause, a sentence before
+    position: Literal["beside", "far", "previous"]  # in the noun phrase, another clause, or the previous sentence
     cue: Part
 
 
@@ -156,7 +156,7 @@ class Sentence:
     ambiguities: tuple[Ambiguity, ...] = ()
 
     def ordered_as(self, language: str) -> "Sentence":
-        """Return the sentence with one language's order in both languages; questions have no fronted constituent."""
+        """Return the sentence with the word order of `language` in both; questions have no fronted constituent."""
         if self.question:
             return self
         second = self.second and self.second.ordered_as(language)

@@ -1,7 +1,7 @@
 """The ten probing tasks of Conneau et al. (2018), "What you can cram into a single vector", from gold trees.
 
-Files, labels and format are SentEval's (data/probing). As published, no sentence occurs twice in a task, or unchanged
-and changed. README.md has the definition of each task and the differences from the original.
+Files, labels and format are those of SentEval (data/probing). As in the original, no sentence occurs twice in a task,
+or both unchanged and changed. README.md defines each task and lists the differences from the original.
 """
 
 from collections import Counter, defaultdict
@@ -18,30 +18,32 @@ from context_nmt.miniature.grammar import Leaf, Node, Realised
 from context_nmt.settings.miniature import ProbingTaskSizes
 
 SPLITS = ("tr", "va", "te")
-LENGTHS = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))  # tokens, of the classes 0 to 5
-SHORTEST_WORD = 4  # letters
+LENGTH_BINS = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))  # tokens; classes 0 to 5
+MIN_WORD_LETTERS = 4
 QUOTES = frozenset({'"', "``", "''", "&quot;"})
-TOP_CLASSES = 20
+MAX_TOP_CLASSES = 20
 OTHER = "OTHER"
-FINITE = {"VBZ": "PRES", "VBP": "PRES", "VBD": "PAST"}
+TENSE_OF_TAG = {"VBZ": "PRES", "VBP": "PRES", "VBD": "PAST"}
 NOUNS = ("NN", "NNS", "NNP", "NNPS")
 BE = frozenset({"be", "am", "is", "are", "was", "were", "been", "being", "'m", "'s", "'re"})
 
-# Of odd_man_out
-TARGETS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
-HELPERS = BE | {"have", "has", "had", "having", "do", "does", "did", "don", "doesn", "didn", "hasn", "haven", "hadn"}
-RAREST, COMMONEST = 0.001, 0.05  # sentences with a target or replacement, of all
-BIGRAMS = 3  # greatest ratio between the bigrams' frequencies with the target and with its replacement
-NEARBY = 3  # greatest distance, in tokens, between two nouns or verbs that keep company
-ALIKE = 50  # per cent: least cosine between the company of two words of one kind
-MEETINGS = 2  # expected by chance: a word that still never meets a kind does not go with it
-SHARES = ("tr", "va", "te", "tr", "tr")  # the forms that replace others, dealt out in turn
+# For odd_man_out
+TARGET_TAGS = ("NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+AUXILIARIES = BE.union(
+    ["have", "has", "had", "having", "do", "does", "did", "don", "doesn", "didn", "hasn", "haven", "hadn"]
+)
+MIN_WORD_SHARE, MAX_WORD_SHARE = 0.001, 0.05  # of the sentences, with a target or replacement
+MAX_BIGRAM_RATIO = 3  # between the bigrams' frequencies with the target and with its replacement
+MAX_COMPANION_DISTANCE = 3  # in tokens, between two nouns or verbs that keep company
+MIN_COSINE_PERCENT = 50  # between the company of two words of the same kind
+MIN_EXPECTED_MEETINGS = 2  # by chance: if a word still never meets a kind, it does not go with it
+REPLACEMENT_SPLITS = ("tr", "va", "te", "tr", "tr")  # replacements are assigned to these splits in turn
 
 TaggedWord = tuple[str, str]  # tag, lower-cased token
 
 
 class Tree(NamedTuple):
-    """A node over the tokens first to end (exclusive); a leaf is a tag over one token."""
+    """A node over the tokens from `first` to `end` (exclusive); a leaf is a tag over one token."""
 
     label: str
     children: tuple["Tree", ...]
@@ -53,18 +55,18 @@ class Tree(NamedTuple):
         """The number of edges on the longest path down to a word; 1 for a tag."""
         return 1 + max((child.depth for child in self.children), default=0)
 
-    def below(self, label: str) -> list["Tree"]:
+    def children_labelled(self, label: str) -> list["Tree"]:
         """Return the children with a label."""
         return [child for child in self.children if child.label == label]
 
 
-def numbered(node: Node | Leaf, first: int = 0) -> Tree:
-    """Return a tree of the grammar with the numbers of its tokens, which begin with `first`."""
+def number_tokens(node: Node | Leaf, first: int = 0) -> Tree:
+    """Return a tree of the grammar with its tokens numbered from `first`."""
     if isinstance(node, Leaf):
         return Tree(node.tag, (), first, first + 1)
     children, end = list[Tree](), first
     for child in node.children:
-        children.append(numbered(child, end))
+        children.append(number_tokens(child, end))
         end = children[-1].end
     return Tree(node.label, tuple(children), first, end)
 
@@ -80,7 +82,7 @@ class ParsedSentence:
     @classmethod
     def of(cls, sentence: Realised) -> "ParsedSentence":
         """Return the English side of a sentence."""
-        return cls(tuple(sentence.tokens("en")), tuple(sentence.tags("en")), numbered(sentence.tree))
+        return cls(tuple(sentence.tokens("en")), tuple(sentence.tags("en")), number_tokens(sentence.tree))
 
     @property
     def text(self) -> str:
@@ -89,37 +91,37 @@ class ParsedSentence:
 
     @property
     def top(self) -> Tree:
-        """The node below ROOT."""
+        """The child of ROOT."""
         return self.tree.children[0]
 
     @property
     def verb_phrase(self) -> Tree | None:
         """The verb phrase of the main clause, if it is the only one."""
-        phrases = self.top.below("VP")
+        phrases = self.top.children_labelled("VP")
         return phrases[0] if self.top.label == "S" and len(phrases) == 1 else None
 
 
 def main_verb(sentence: ParsedSentence) -> Tree | None:
-    """Return the finite verb of the main clause; None for a modal and for coordinated clauses or verb phrases."""
+    """Return the finite verb of the main clause; None for a modal verb and for coordinated clauses or verb phrases."""
     phrase = sentence.verb_phrase
-    if phrase is None or phrase.below("CC"):
+    if phrase is None or phrase.children_labelled("CC"):
         return None
     verbs = [child for child in phrase.children if child.label.startswith(("VB", "MD")) and not child.children]
-    return verbs[0] if verbs and verbs[0].label in FINITE else None
+    return verbs[0] if verbs and verbs[0].label in TENSE_OF_TAG else None
 
 
 def subject_noun(sentence: ParsedSentence) -> Tree | None:
     """Return the common noun that heads the subject of the main clause."""
     phrase = sentence.verb_phrase
-    noun_phrases = [child for child in sentence.top.below("NP") if phrase and child.end <= phrase.first]
+    noun_phrases = [child for child in sentence.top.children_labelled("NP") if phrase and child.end <= phrase.first]
     return _common_noun(noun_phrases[-1]) if noun_phrases else None
 
 
 def object_noun(sentence: ParsedSentence) -> Tree | None:
-    """Return the common noun that heads the direct object of the main clause: the last one of two."""
+    """Return the common noun that heads the direct object of the main clause: the last object if there are two."""
     phrase = sentence.verb_phrase
-    while phrase is not None and not phrase.below("CC"):
-        inner = phrase.below("VP")
+    while phrase is not None and not phrase.children_labelled("CC"):
+        inner = phrase.children_labelled("VP")
         if not inner:
             verbs = [child for child in phrase.children if child.label.startswith("VB")]
             objects = [child for child in phrase.children if child.label == "NP"]
@@ -130,12 +132,12 @@ def object_noun(sentence: ParsedSentence) -> Tree | None:
 
 
 def _common_noun(phrase: Tree) -> Tree | None:
-    if phrase.below("CC"):
+    if phrase.children_labelled("CC"):
         return None
     nouns = [child for child in phrase.children if child.label in NOUNS]
     if nouns:
         return nouns[-1] if nouns[-1].label in ("NN", "NNS") else None
-    inner = phrase.below("NP")
+    inner = phrase.children_labelled("NP")
     return _common_noun(inner[0]) if inner else None
 
 
@@ -152,19 +154,19 @@ Sentences = Sequence[ParsedSentence]
 
 
 class BalancedSampler:
-    """Draws the splits of a task, with equally many sentences of each class; too few raise UserError."""
+    """Draws the splits of a task with equally many sentences of each class; raises UserError if there are too few."""
 
     def __init__(self, settings: ProbingTaskSizes, random: Random):
         self.settings, self.random = settings, random
 
-    def too_few(self, found: str) -> UserError:
-        """Return the error for a pool that cannot fill a task's splits."""
+    def too_few_error(self, problem: str) -> UserError:
+        """Return the error for a pool of sentences that cannot fill a task's splits."""
         settings = self.settings
         sizes = f"training {settings.training}, validation {settings.validation}, test {settings.test}"
-        return UserError(f"{found}; raise probing.documents ({settings.documents}) or lower its sizes ({sizes})")
+        return UserError(f"{problem}; raise probing.documents ({settings.documents}) or lower its sizes ({sizes})")
 
     def has_enough(self, sentences: int, classes: int) -> bool:
-        """Return whether this many sentences are enough, in each split, for one of so many classes."""
+        """Return whether this many sentences are enough to fill each split, for one of this many classes."""
         sizes = self.settings.per_class(classes)
         return min(sizes) >= 1 and sentences >= sum(sizes)
 
@@ -178,7 +180,7 @@ class BalancedSampler:
         """Divide rows among the splits at random, as many as the settings say."""
         sizes = self.settings.per_class(len(rows[0]) if rows else 2)
         if len(rows) < sum(sizes):
-            raise self.too_few(f"{len(rows)} sentences per class, {sum(sizes)} are needed")
+            raise self.too_few_error(f"{len(rows)} sentences per class, {sum(sizes)} are needed")
         drawn = self.random.sample(rows, sum(sizes))
         return {
             split: self.shuffled([drawn.pop() for _ in range(size)]) for split, size in zip(SPLITS, sizes, strict=True)
@@ -193,39 +195,39 @@ class BalancedSampler:
                 return self.split_rows(self.rows({label: texts[label] for label in sorted(labels[:count])}, size))
         counts = ", ".join(f"{label}: {len(texts[label])}" for label in labels[:4]) or "none"
         needed = sum(self.settings.per_class(2))
-        raise self.too_few(f"fewer than two classes have {needed} sentences ({counts})")
+        raise self.too_few_error(f"fewer than two classes have {needed} sentences ({counts})")
 
     def rows(self, texts: Mapping[Any, Sequence[str]], size: int) -> list[Row]:
         """Return rows of random texts, one of each label."""
         columns = [
-            [Example(str(label), text) for text in self.random.sample(of_label, size)]
-            for label, of_label in texts.items()
+            [Example(str(label), text) for text in self.random.sample(label_texts, size)]
+            for label, label_texts in texts.items()
         ]
         return list(zip(*columns, strict=True))
 
     def split_forms(self, texts: Mapping[str, Mapping[str, Sequence[str]]]) -> Task:
         """Divide sentences, by label and target word form, among the splits, so that no form occurs in two splits.
 
-        The forms of a split give equally many sentences, as far as they can, so that none makes up half of the split.
+        The forms of a split give equally many sentences, as far as possible, so that no form dominates the split.
         """
         if len(texts) < 2:
-            raise self.too_few(f"fewer than two classes ({', '.join(texts) or 'none'})")
+            raise self.too_few_error(f"fewer than two classes ({', '.join(texts) or 'none'})")
         task: Task = {split: [] for split in SPLITS}
         sizes = self.settings.per_class(len(texts))
         for label in sorted(texts):
-            forms_by_split = self._divided(list(texts[label].values()), sizes)
+            forms_by_split = self._divide(list(texts[label].values()), sizes)
             for split, size, forms in zip(SPLITS, sizes, forms_by_split, strict=True):
                 available = sum(map(len, forms))
                 if available < size:
                     description = f"class {label}, {len(texts[label])} word forms"
-                    raise self.too_few(f"{description}: {split} gets {available} of {size} sentences")
-                task[split] += [Example(label, text) for text in self._evenly(forms, size)]
+                    raise self.too_few_error(f"{description}: {split} gets {available} of {size} sentences")
+                task[split] += [Example(label, text) for text in self._take_evenly(forms, size)]
         for examples in task.values():
             self.random.shuffle(examples)
         return task
 
-    def _divided(self, forms: list[Sequence[str]], sizes: Sequence[int]) -> list[list[Sequence[str]]]:
-        """Give each form's sentences, the longest lists first, to the split that lacks most sentences."""
+    def _divide(self, forms: list[Sequence[str]], sizes: Sequence[int]) -> list[list[Sequence[str]]]:
+        """Give the sentences of each form, longest lists first, to the split that lacks most sentences."""
         forms_by_split: list[list[Sequence[str]]] = [[] for _ in sizes]
         lacking = list(sizes)
         for texts in sorted(forms, key=lambda texts: (-len(texts), self.random.random())):
@@ -234,7 +236,7 @@ class BalancedSampler:
             lacking[split_index] -= len(texts)
         return forms_by_split
 
-    def _evenly(self, lists: Sequence[Sequence[str]], count: int) -> list[str]:
+    def _take_evenly(self, lists: Sequence[Sequence[str]], count: int) -> list[str]:
         """Take texts from the lists in turn, at random from each."""
         remaining = [self.random.sample(texts, len(texts)) for texts in lists]
         taken: list[str] = []
@@ -249,7 +251,7 @@ def sentence_length(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the bin of their number of tokens."""
     bins: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
-        for number, (least, greatest) in enumerate(LENGTHS):
+        for number, (least, greatest) in enumerate(LENGTH_BINS):
             if least <= len(sentence.tokens) <= greatest:
                 bins[str(number)].append(sentence.text)
     return sampler.split_classes(bins)
@@ -258,10 +260,10 @@ def sentence_length(sentences: Sentences, sampler: BalancedSampler) -> Task:
 def word_content(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by the only target word that they contain.
 
-    Choose as many targets as have enough sentences without the others, the rarest first: these co-occur least.
+    Choose as many targets as have enough sentences without another target, rarest first: rare words co-occur least.
     """
     words = [
-        [word for word in map(str.lower, sentence.tokens) if len(word) >= SHORTEST_WORD and word.isalpha()]
+        [word for word in map(str.lower, sentence.tokens) if len(word) >= MIN_WORD_LETTERS and word.isalpha()]
         for sentence in sentences
     ]
     frequency = Counter(word for sentence_words in words for word in sentence_words)
@@ -278,13 +280,13 @@ def word_content(sentences: Sentences, sampler: BalancedSampler) -> Task:
             if not rare:
                 return sampler.split_classes(holding)
             frequent = [word for word in frequent if word not in rare]
-    raise sampler.too_few("no two words have enough sentences with one of them alone")
+    raise sampler.too_few_error("no two words have enough sentences with one of them alone")
 
 
 def tree_depth(sentences: Sentences, sampler: BalancedSampler) -> Task:
-    """Label sentences by the edges from the root to the deepest word, over the widest range with enough sentences.
+    """Label sentences by the depth of their tree, over the widest range of depths with enough sentences.
 
-    Each split has, at every length, equally many sentences of every depth: the length says nothing about the depth.
+    At every length, each split has equally many sentences of every depth, so the length is not a cue.
     """
     texts: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))  # by depth and length
     for sentence in sentences:
@@ -292,7 +294,7 @@ def tree_depth(sentences: Sentences, sampler: BalancedSampler) -> Task:
     depths = sorted(texts)
     for count in range(len(depths), 1, -1):
         windows = [depths[first : first + count] for first in range(len(depths) - count + 1)]
-        lengths = [  # each with the number of sentences that every one of the depths has at least
+        lengths = [  # for each window, by length, the smallest number of sentences of one depth
             {length: min(len(texts[depth][length]) for depth in window) for length in sorted(texts[window[0]])}
             for window in windows
         ]
@@ -303,23 +305,23 @@ def tree_depth(sentences: Sentences, sampler: BalancedSampler) -> Task:
             for length, least in lengths[best].items():
                 rows += sampler.rows({depth: texts[depth][length] for depth in windows[best]}, least)
             return sampler.split_rows(rows)
-    raise sampler.too_few("no two neighbouring depths have enough sentences of equal length")
+    raise sampler.too_few_error("no two neighbouring depths have enough sentences of equal length")
 
 
 def bigram_shift(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by whether two neighbouring words are swapped (I) or not (O)."""
-    taken = {sentence.text for sentence in sentences}
+    used_texts = {sentence.text for sentence in sentences}
     originals: list[Example] = []
     rows: list[Row] = []
     for sentence in sampler.random.sample(sentences, len(sentences)):
         shifted = _shifted(sentence, sampler.random)
-        if shifted is None or shifted in taken:
+        if shifted is None or shifted in used_texts:
             continue
-        if len(originals) == len(rows):  # every second sentence stays unchanged, so that both classes are drawn alike
+        if len(originals) == len(rows):  # every second sentence stays unchanged, so both classes are drawn alike
             originals.append(Example("O", sentence.text))
         else:
             rows.append((originals[-1], Example("I", shifted)))
-            taken.add(shifted)
+            used_texts.add(shifted)
     return sampler.split_rows(rows)
 
 
@@ -340,14 +342,14 @@ def _shifted(sentence: ParsedSentence, random: Random) -> str | None:
 
 
 def top_constituents(sentences: Sentences, sampler: BalancedSampler) -> Task:
-    """Label sentences by the constituents of the top clause: the most frequent sequences, and OTHER for the rest."""
+    """Label sentences by the constituents of the top clause: a frequent sequence, or OTHER."""
     sequences: dict[str, list[str]] = defaultdict(list)
     for sentence in sentences:
         labels = [child.label for child in sentence.top.children]
         if labels[-1:] == ["."] and not QUOTES.intersection(sentence.tokens):
             sequences["_".join(label for label in labels if label not in (",", ":"))].append(sentence.text)
     ranked = sorted(sequences, key=lambda labels: (-len(sequences[labels]), labels))
-    for count in range(min(TOP_CLASSES, len(ranked)), 1, -1):
+    for count in range(min(MAX_TOP_CLASSES, len(ranked)), 1, -1):
         named = {labels: sequences[labels] for labels in ranked[: count - 1]}
         named[OTHER] = [text for labels in ranked[count - 1 :] for text in sequences[labels]]
         if all(sampler.has_enough(len(texts), count) for texts in named.values()):
@@ -362,7 +364,7 @@ def _by_target(find: Callable[[ParsedSentence], Tree | None]) -> "TaskMaker":
         texts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for sentence in sentences:
             if target := find(sentence):
-                label = FINITE.get(target.label, target.label)
+                label = TENSE_OF_TAG.get(target.label, target.label)
                 texts[label][sentence.tokens[target.first].lower()].append(sentence.text)
         return sampler.split_forms(texts)
 
@@ -379,18 +381,20 @@ class OddWords:
         self._company: dict[TaggedWord, Counter[TaggedWord]] = defaultdict(Counter)
         for sentence in sentences:
             self._bigrams.update(pairwise(token.lower() for token in sentence.tokens))
-            content = _content(sentence)
+            content = _content_words(sentence)
             frequency.update(dict.fromkeys(content.values(), 1))
-            for (place, word), (companion_place, companion) in permutations(content.items(), 2):
-                if abs(place - companion_place) <= NEARBY:
+            for (position, word), (companion_position, companion) in permutations(content.items(), 2):
+                if abs(position - companion_position) <= MAX_COMPANION_DISTANCE:
                     self._company[word][companion] += 1
-        self._usable = {word for word in self._company if RAREST <= frequency[word] / len(sentences) <= COMMONEST}
+        self._usable = {
+            word for word in self._company if MIN_WORD_SHARE <= frequency[word] / len(sentences) <= MAX_WORD_SHARE
+        }
         self._replacements: dict[tuple[str, str], list[TaggedWord]] = defaultdict(list)  # by split and tag
-        for tag in TARGETS:
+        for tag in TARGET_TAGS:
             words = sorted(word for word in self._usable if word[0] == tag)
             random.shuffle(words)
-            for place, word in enumerate(words):
-                self._replacements[SHARES[place % len(SHARES)], tag].append(word)
+            for position, word in enumerate(words):
+                self._replacements[REPLACEMENT_SPLITS[position % len(REPLACEMENT_SPLITS)], tag].append(word)
         self._sizes = {word: company.total() for word, company in self._company.items()}
         self._squares = {word: sum(count**2 for count in company.values()) for word, company in self._company.items()}
         self._total = sum(self._sizes.values())
@@ -399,94 +403,96 @@ class OddWords:
         self._uses: Counter[TaggedWord] = Counter()
 
     def replace(self, sentence: ParsedSentence, split: str) -> str | None:
-        """Return the sentence with a word replaced by one of the split's; None if none is comparable and odd."""
-        content = _content(sentence)
-        for place in self._random.sample(list(content), len(content)):
-            if place == 0 or content[place] not in self._usable:
+        """Replace a word of the sentence by one of the split's replacements; None if none is comparable and odd."""
+        content = _content_words(sentence)
+        for position in self._random.sample(list(content), len(content)):
+            if position == 0 or content[position] not in self._usable:
                 continue
-            tag = content[place][0]
+            tag = content[position][0]
             neighbours = [  # the verbs near a noun, or the nouns near a verb
-                word for neighbour, word in content.items() if abs(neighbour - place) <= NEARBY and word[0][0] != tag[0]
+                word
+                for other_position, word in content.items()
+                if abs(other_position - position) <= MAX_COMPANION_DISTANCE and word[0][0] != tag[0]
             ]
             odd = dict.fromkeys(chain(*(self._odd_beside(split, tag, neighbour) for neighbour in neighbours)))
-            odd.pop(content[place], None)
-            comparable = [candidate for candidate in odd if self._are_comparable(sentence, place, candidate[1])]
+            odd.pop(content[position], None)
+            comparable = [candidate for candidate in odd if self._are_comparable(sentence, position, candidate[1])]
             if comparable:
                 replacement = min(comparable, key=lambda candidate: (self._uses[candidate], self._random.random()))
-                self._uses[replacement] += 1  # all are used, and none much more than others
-                return " ".join([*sentence.tokens[:place], replacement[1], *sentence.tokens[place + 1 :]])
+                self._uses[replacement] += 1  # so that replacements are used about equally often
+                return " ".join([*sentence.tokens[:position], replacement[1], *sentence.tokens[position + 1 :]])
         return None
 
-    def _find_odd_beside(self, split: str, tag: str, other: TaggedWord) -> list[TaggedWord]:
-        """Return the replacements whose kind never meets a word, though chance would have them meet."""
-        company = {word: self._company_of_kind(word) for word in self._replacements[split, tag]}
-        least = MEETINGS * self._total
+    def _find_odd_beside(self, split: str, tag: str, neighbour: TaggedWord) -> list[TaggedWord]:
+        """Return the replacements whose kind never meets the neighbour, although by chance they would meet."""
+        companies = {word: self._company_of_kind(word) for word in self._replacements[split, tag]}
+        least = MIN_EXPECTED_MEETINGS * self._total
         return [
             word
-            for word, of_kind in company.items()
-            if of_kind[other] == 0 and of_kind.total() * self._sizes.get(other, 0) >= least
+            for word, company in companies.items()
+            if company[neighbour] == 0 and company.total() * self._sizes.get(neighbour, 0) >= least
         ]
 
     def _find_company_of_kind(self, word: TaggedWord) -> Counter[TaggedWord]:
         """Return the company of a word and of all words with similar company.
 
-        The cosines are compared in whole numbers, so that all machines agree.
+        Cosines are compared as integers, so that all machines agree.
         """
         total: Counter[TaggedWord] = Counter()
-        own = self._company[word]
+        word_company = self._company[word]
         for candidate in (candidate for candidate in self._usable if candidate[0] == word[0]):
             company = self._company[candidate]
-            product = sum(own[common] * company[common] for common in own.keys() & company.keys())
-            if 100**2 * product**2 >= ALIKE**2 * self._squares[word] * self._squares[candidate]:
+            product = sum(word_company[common] * company[common] for common in word_company.keys() & company.keys())
+            if 100**2 * product**2 >= MIN_COSINE_PERCENT**2 * self._squares[word] * self._squares[candidate]:
                 total.update(company)
         return total
 
-    def _are_comparable(self, sentence: ParsedSentence, place: int, replacement: str) -> bool:
-        before, word, *after = (token.lower() for token in sentence.tokens[place - 1 : place + 2])
+    def _are_comparable(self, sentence: ParsedSentence, position: int, replacement: str) -> bool:
+        before, word, *after = (token.lower() for token in sentence.tokens[position - 1 : position + 2])
         pairs = [((before, word), (before, replacement)), *(((word, token), (replacement, token)) for token in after)]
         counts = [(self._bigrams[old], self._bigrams[new]) for old, new in pairs]
-        return all(old <= BIGRAMS * new and new <= BIGRAMS * old for old, new in counts)
+        return all(old <= MAX_BIGRAM_RATIO * new and new <= MAX_BIGRAM_RATIO * old for old, new in counts)
 
 
-def _content(sentence: ParsedSentence) -> dict[int, TaggedWord]:
+def _content_words(sentence: ParsedSentence) -> dict[int, TaggedWord]:
     """Return the nouns and verbs of a sentence, without auxiliaries, by position."""
     words = [(tag, token.lower()) for tag, token in zip(sentence.tags, sentence.tokens, strict=True)]
-    return {index: word for index, word in enumerate(words) if word[0] in TARGETS and word[1] not in HELPERS}
+    return {index: word for index, word in enumerate(words) if word[0] in TARGET_TAGS and word[1] not in AUXILIARIES}
 
 
 def odd_man_out(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by whether a noun or verb was replaced (C) or not (O)."""
     random = sampler.random
     words = OddWords(sentences, random)
-    taken = {sentence.text for sentence in sentences}
+    used_texts = {sentence.text for sentence in sentences}
     lacking = dict(zip(SPLITS, sampler.settings.per_class(2), strict=True))
-    originals: dict[str, str] = {}  # by split, those that still lack a changed sentence
+    originals: dict[str, str] = {}  # by split, an unchanged sentence that still lacks a changed one
     rows: dict[str, list[Row]] = {split: [] for split in SPLITS}
     for sentence in random.sample(sentences, len(sentences)):
         splits = [split for split in SPLITS if len(rows[split]) < lacking[split]]
         for split in random.sample(splits, len(splits)):
             changed = words.replace(sentence, split)
-            if changed is None or changed in taken:
+            if changed is None or changed in used_texts:
                 continue
-            if split in originals:  # every second sentence stays unchanged, so that both classes are drawn alike
+            if split in originals:  # every second sentence stays unchanged, so both classes are drawn alike
                 rows[split].append((Example("O", originals.pop(split)), Example("C", changed)))
-                taken.add(changed)
+                used_texts.add(changed)
             else:
                 originals[split] = sentence.text
             break
     for split, size in lacking.items():
         if len(rows[split]) < size:
-            raise sampler.too_few(f"{split} gets {len(rows[split])} of {size} sentences per class")
+            raise sampler.too_few_error(f"{split} gets {len(rows[split])} of {size} sentences per class")
     return {split: sampler.shuffled(rows[split]) for split in SPLITS}
 
 
 def coordination_inversion(sentences: Sentences, sampler: BalancedSampler) -> Task:
     """Label sentences by whether two coordinated clauses are inverted (I) or not (O).
 
-    Original and inverted sentences are paired, so that the lengths of the clauses say nothing about the label.
+    Original and inverted sentences are paired, so the lengths of the clauses are not a cue.
     """
-    taken = {sentence.text for sentence in sentences}
-    pairs: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # by which clause is longer: original, inverted
+    used_texts = {sentence.text for sentence in sentences}
+    pairs: dict[int, list[tuple[str, str]]] = {-1: [], 0: [], 1: []}  # (original, inverted), by which clause is longer
     for sentence in sentences:
         parts = [child for child in sentence.top.children if child.label not in (",", ".", ":")]
         categories = [part.label for part in parts]
@@ -494,8 +500,8 @@ def coordination_inversion(sentences: Sentences, sampler: BalancedSampler) -> Ta
             continue
         first, _, second = parts
         inverted = _inverted(sentence, first, second)
-        if inverted not in taken:
-            taken.add(inverted)
+        if inverted not in used_texts:
+            used_texts.add(inverted)
             longer = (second.end - second.first) - (first.end - first.first)
             pairs[(longer > 0) - (longer < 0)].append((sentence.text, inverted))
     for group in pairs.values():
@@ -508,7 +514,7 @@ def coordination_inversion(sentences: Sentences, sampler: BalancedSampler) -> Ta
 
 
 def _inverted(sentence: ParsedSentence, first: Tree, second: Tree) -> str:
-    """Return the sentence with its clauses in the other order, and the capital at its new start."""
+    """Return the sentence with its clauses in the other order and a capital at its new start."""
     tokens = list(sentence.tokens)
     if not sentence.tags[first.first].startswith("NNP") and tokens[first.first] != "I":
         tokens[first.first] = tokens[first.first][:1].lower() + tokens[first.first][1:]

@@ -7,7 +7,7 @@ import torch
 
 from context_nmt.code_closure import named_digest
 from context_nmt.corpus.catalogue import entry_values, read_entry
-from context_nmt.corpus.download import code_of
+from context_nmt.corpus.download import corpus_modules
 from context_nmt.files import UserError, write_json
 from context_nmt.models import mechanisms
 from context_nmt.models.building import build
@@ -59,7 +59,7 @@ def write_plans(experiment: Experiment) -> None:
     for name, values in stage_plans.items():
         write_json(experiment.stage_plan(name), values)
     for name, entry in entries.items():
-        code = {module: named_digest(root, module) for module in code_of(entry)}
+        code = {module: named_digest(root, module) for module in corpus_modules(entry)}
         write_json(experiment.data_plan(name), {"entry": entry_values(entry), "code": code})
     models = {}
     for variant, variant_plan in plans.items():

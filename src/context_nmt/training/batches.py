@@ -13,7 +13,7 @@ from torch import Tensor
 
 from context_nmt.corpus.batching import (
     Indices,
-    Joined,
+    JoinedSentences,
     document_batches,
     joined_lengths,
     length_batches,
@@ -90,8 +90,8 @@ class Pairs:
             documents = [range(start, stop) for start, stop in bounds if start < stop]
         self.documents = documents if receptive_sentences else None  # only documents whose sentences must share batches
         self.before = sentences_before(documents, len(self.kept))
-        self._sources = Joined(source, self.before, previous_sources, self.kept)
-        self._targets = Joined(target, self.before, previous_targets, self.kept)
+        self._sources = JoinedSentences(source, self.before, previous_sources, self.kept)
+        self._targets = JoinedSentences(target, self.before, previous_targets, self.kept)
 
     def sample(self, count: int) -> "Pairs":
         """Return at most `count` evenly spaced pairs, without documents."""
@@ -99,15 +99,15 @@ class Pairs:
         sampled.kept = self.kept[np.linspace(0, last, count).astype(np.int64)] if count <= last else self.kept
         sampled.documents, sampled.before = None, sentences_before(None, len(sampled.kept))
         sampled._sources, sampled._targets = (
-            Joined(side, sampled.before, 0, sampled.kept) for side in (self.source, self.target)
+            JoinedSentences(side, sampled.before, 0, sampled.kept) for side in (self.source, self.target)
         )
         return sampled
 
     def batches(self, *, tokens: int, random: Random = None) -> list[Indices]:
         """Split all pairs into batches; see `length_batches` and `document_batches`."""
         lengths = (
-            joined_lengths(self.source.lengths[self.kept], self.before, self._sources.most) + 1,
-            joined_lengths(self.target.lengths[self.kept], self.before, self._targets.most) + 1,
+            joined_lengths(self.source.lengths[self.kept], self.before, self._sources.previous) + 1,
+            joined_lengths(self.target.lengths[self.kept], self.before, self._targets.previous) + 1,
         )
         if self.documents is None:
             return length_batches(*lengths, tokens=tokens, random=random)

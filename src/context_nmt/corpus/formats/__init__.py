@@ -1,78 +1,83 @@
-"""Readers of downloads, grouped by what they have in common, and what all do with a bad line, document or item.
-
-A bad one is left out and counted, and a note says where it is.
-"""
+"""Readers of downloads, and what all of them do with bad lines, documents or items: skip, count and report them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from context_nmt.files import UserError, read_json
 
-SHARE = 0.01  # the largest one that may be bad
-SHOWN = 5  # places that a note lists
-BAD = (AttributeError, KeyError, TypeError, ValueError, UserError)  # what another structure, or no UTF-8, leads to
+MAX_BAD_SHARE = 0.01
+LISTED_LOCATIONS = 5  # in a note
+PARSE_ERRORS = (AttributeError, KeyError, TypeError, ValueError, UserError)  # of another structure, or not UTF-8
 
 Parsed = TypeVar("Parsed")
 
 
-class Counted:
-    """The lines, documents or items of one file, of which bad ones are left out."""
+class AppendedText(NamedTuple):
+    """A text that was appended to a file of a corpus."""
+
+    name: str  # SPLIT.LANGUAGE
+    source: str  # for messages
+    lines: int
+
+
+class SkipCounts:
+    """Counts the units of one file (lines, documents or items), and those that are skipped because they are bad."""
 
     def __init__(self) -> None:
         self.total = self.bad = 0
-        self.places: list[str] = []
+        self.locations: list[str] = []
 
     @contextmanager
-    def trying(self, place: str) -> Iterator[None]:
-        """Count one unit; it is left out if reading it raises one of BAD."""
+    def skip_on_error(self, location: str) -> Iterator[None]:
+        """Count one unit; skip it if the block raises one of PARSE_ERRORS."""
         self.total += 1
         try:
             yield
-        except BAD as error:
-            self.skip(place, f"lacks {error}" if isinstance(error, KeyError) else str(error))
+        except PARSE_ERRORS as error:
+            self.skip(location, f"lacks {error}" if isinstance(error, KeyError) else str(error))
 
-    def skip(self, place: str, reason: str) -> None:
-        """Leave out a unit that was counted."""
+    def skip(self, location: str, reason: str) -> None:
+        """Count a unit as bad that is already in `total`."""
         self.bad += 1
-        if len(self.places) < SHOWN:
-            self.places.append(f"{place} ({reason})")
+        if len(self.locations) < LISTED_LOCATIONS:
+            self.locations.append(f"{location} ({reason})")
 
 
 @contextmanager
-def skipping(file: str, unit: str) -> Iterator[Counted]:
-    """Yield counts of a file's units; at the end, note how many were left out, and where they are.
+def skipping(file: str, unit: str) -> Iterator[SkipCounts]:
+    """Yield counts for a file's units; after the block, print a note that lists the skipped ones.
 
-    Raise UserError if they are more than SHARE of all.
+    Raise UserError if more than MAX_BAD_SHARE of the units were bad.
     """
-    yield (counted := Counted())
-    count = f"{counted.bad:,} of {counted.total:,}"
-    if counted.bad > SHARE * counted.total:
-        allowed = f"at most {SHARE:.0%} may be bad"
-        raise UserError(f"{file}: bad {unit}: {count}; {allowed}. The first: {counted.places[0]}")
-    if counted.bad:
-        more = f"; and {counted.bad - SHOWN:,} more" if counted.bad > SHOWN else ""
-        print(f"note: {file}: bad {unit} left out: {count}: {'; '.join(counted.places)}{more}")
+    yield (counts := SkipCounts())
+    share = f"{counts.bad:,} of {counts.total:,}"
+    if counts.bad > MAX_BAD_SHARE * counts.total:
+        allowed = f"at most {MAX_BAD_SHARE:.0%} may be bad"
+        raise UserError(f"{file}: bad {unit}: {share}; {allowed}. The first: {counts.locations[0]}")
+    if counts.bad:
+        more = f"; and {counts.bad - LISTED_LOCATIONS:,} more" if counts.bad > LISTED_LOCATIONS else ""
+        print(f"note: {file}: bad {unit} left out: {share}: {'; '.join(counts.locations)}{more}")
 
 
-def parsed_json(path: Path, name: str, unit: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:
-    """Return what `parse` returns for each value of a JSON list or object, without values for which it raises BAD.
+def parse_json(path: Path, name: str, unit: str, parse: Callable[[Any], Parsed]) -> list[Parsed]:
+    """Parse each value of a JSON list or object; skip values for which `parse` raises one of PARSE_ERRORS.
 
-    Messages have the `name` of the file. Raise UserError for too many bad values, and TypeError for other JSON.
+    `name` is the file's name in messages. Raise UserError for too many bad values, and TypeError for other JSON.
     """
     values, results = read_json(path), list[Parsed]()
-    with skipping(name, f"{unit}s") as counted:
-        for place, value in values.items() if isinstance(values, dict) else enumerate(values, start=1):
-            with counted.trying(f"{unit} {place}"):
+    with skipping(name, f"{unit}s") as counts:
+        for key, value in values.items() if isinstance(values, dict) else enumerate(values, start=1):
+            with counts.skip_on_error(f"{unit} {key}"):
                 results.append(parse(value))
     return results
 
 
-def one_line(text: object) -> str:
-    """Return a text; raise TypeError for another value, and ValueError for a text with a line break."""
+def require_one_line(text: object) -> str:
+    """Return a string; raise TypeError for another value, and ValueError for a string with a line break."""
     if not isinstance(text, str):
-        raise TypeError(f"{text!r} is no text")
+        raise TypeError(f"{text!r} is not a string")
     if "\n" in text:
         raise ValueError(f"a line break in {text!r}")
     return text
