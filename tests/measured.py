@@ -8,7 +8,7 @@ from pathlib import Path
 from context_nmt.files import read_json
 from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
 from context_nmt.report.papers.claim_rows import ClaimRow
-from context_nmt.results.metrics import name_of
+from context_nmt.results.metrics import measure_name
 
 PARTS = (  # of a name, the first that fits
     r"(?P<metric>items|probe_deviation|probe|apt_\w+_words|p_[a-z]+)_(?P<tag>.+)",
@@ -22,14 +22,14 @@ PARTS = (  # of a name, the first that fits
 
 def flat(rows):
     """{name: value}."""
-    return {name_of(one.measure): one.value for one in rows}
+    return {measure_name(one.measure): one.value for one in rows}
 
 
 def by_name(rows):
     """{test_set: {name: {"score", "signature"}}}; what is of no run has names such as cohesion_human."""
     found = {}
     for one in rows:
-        name = name_of(one.measure) + (f"_{one.subject}" if one.subject else "")
+        name = measure_name(one.measure) + (f"_{one.subject}" if one.subject else "")
         found.setdefault(one.measure.test_set, {})[name] = {"score": one.value, "signature": one.signature}
     return found
 

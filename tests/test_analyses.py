@@ -26,7 +26,7 @@ from context_nmt.measures.analyses import (
 )
 from context_nmt.measures.attention import attention_measures
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.recording import Analysed
+from context_nmt.measures.recording import AnalysisInput
 from context_nmt.measures.rows import read_rows
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
@@ -64,7 +64,7 @@ def test_a_run_s_analyses_are_those_of_its_model_and_of_its_translations(tmp_pat
     assert lengths["words_of_tenth_10"] == 7
     lengths |= flat(tokenized_bleu_by_length("valid", ["1 2 4"] * 40, [["1 2 3"] * 40], [7] * 40))
     assert lengths["sentences_of_words_5"] == 40
-    expected = flat(attention_measures(Analysed(model, corpus, "valid", DecodingSettings()), {})) | lengths
+    expected = flat(attention_measures(AnalysisInput(model, corpus, "valid", DecodingSettings()), {})) | lengths
     accuracies = {"ngram_accuracy_1": 66.666667, "ngram_accuracy_2": 50.0, "ngram_accuracy_3": 0.0}
     assert analysed(experiment) == expected | accuracies
     write_hypotheses(experiment.hypotheses(RUN), {"valid": ["1 2 4"] * 39})

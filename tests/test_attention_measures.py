@@ -18,7 +18,7 @@ from context_nmt.corpus.vocabulary import BEGIN, BYTES, END, SPECIALS, Vocabular
 from context_nmt.decoding import masked_search
 from context_nmt.measures.attention import attention_measures, jensen_shannon
 from context_nmt.measures.parts_of_speech import TaggedWord, tagged_words
-from context_nmt.measures.recording import Analysed, attentions
+from context_nmt.measures.recording import AnalysisInput, attention_sites
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.attention import Shows
@@ -51,7 +51,7 @@ def analysed(corpus):
 
     def make(slots=None, **settings):
         model = small_model(slots, vocabulary=len(corpus.target_vocabulary), **settings)
-        return Analysed(model, corpus, "valid", SETTINGS)
+        return AnalysisInput(model, corpus, "valid", SETTINGS)
 
     with torch.no_grad():
         yield make
@@ -92,10 +92,10 @@ def bits(distribution):
 
 def slow_locality(analysed, run):
     """Layer by layer and head by head; `run` takes the ids of one sentence."""
-    attentions = [layer.cross_attention for layer in analysed.model.decoder.layers]
-    single, mean = ([[] for _ in attentions] for _ in range(2))
+    sites = [layer.cross_attention for layer in analysed.model.decoder.layers]
+    single, mean = ([[] for _ in sites] for _ in range(2))
     for source, inputs in sentences_of(analysed.corpus):
-        with watched(*(one.attend.weights for one in attentions)) as kept:
+        with watched(*(site.attend.weights for site in sites)) as kept:
             run(source, inputs)
         for layer, calls in enumerate(kept):
             weights = calls[-1]  # [H][T][S]
@@ -245,18 +245,18 @@ def test_gates_of_queries_and_keys_are_the_lambdas_of_the_equation(analysed):
 def test_gates_of_shortcuts_are_r_of_keys_and_values(analysed):
     """With the projections at 0, r is the sigmoid of its bias at every position."""
     shortcuts = analysed(SHORTCUTS)
-    found = attentions(shortcuts.model)
-    assert [(one.place, one.layer) for one in found] == [
+    found = attention_sites(shortcuts.model)
+    assert [(site.kind, site.layer) for site in found] == [
         (place, number) for place in ("encoder", "decoder", "cross") for number in NUMBERS
     ]
     expected = {}
-    for number, attention in enumerate(found):
-        assert attention.shows.gates.keys() == {"key", "value"}
-        for side, name in attention.shows.gates.items():
+    for number, site in enumerate(found):
+        assert site.shows.gates.keys() == {"key", "value"}
+        for side, name in site.shows.gates.items():
             module = shortcuts.model.get_submodule(name.removesuffix(".mixed.gate"))
             module.projection.weight.zero_()
             module.mixed.bias.fill_(math.log(1 + number))
-            expected.setdefault(f"gate_{attention.place}_{side}", []).append(1 - 1 / (2 + number))
+            expected.setdefault(f"gate_{site.kind}_{side}", []).append(1 - 1 / (2 + number))
     expected = {name: share for metric, shares in expected.items() for name, share in by_layer(metric, shares).items()}
     assert measured(shortcuts, "gate") == pytest.approx(expected, abs=1e-6)
 

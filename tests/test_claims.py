@@ -21,7 +21,7 @@ from test_report import PAPER, changed, changed_columns, made_up
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import Measure, Row
-from context_nmt.report.papers import seed_tests, verdicts
+from context_nmt.report.papers import verdicts
 from context_nmt.report.papers.claim_rows import (
     ClaimRow,
     claim_rows,
@@ -30,7 +30,6 @@ from context_nmt.report.papers.claim_rows import (
 )
 from context_nmt.report.papers.outcomes import outcomes_of
 from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
-from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
 from context_nmt.report.papers.verdicts import (
     WORDS,
     Confound,
@@ -40,7 +39,9 @@ from context_nmt.report.papers.verdicts import (
     unmarked,
 )
 from context_nmt.report.pictures import draw_claims
+from context_nmt.results import seed_tests
 from context_nmt.results.reading import read_all
+from context_nmt.results.seed_tests import Sample, estimate_prior, holm
 from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.parameters import Experiment
 
@@ -124,7 +125,8 @@ def test_an_equivalence_is_tested_at_its_own_level(first):
 def test_without_a_prior_the_test_is_student_s(differences):
     sample = Sample(tuple(differences))
     if np.ptp(differences) == 0:
-        assert (sample.error, sample.interval(), sample.p_above(0)) == (0.0, None, 1.0)
+        mean = round(differences[0], 4)
+        assert (sample.standard_error, sample.interval(), sample.p_above(0)) == (0.0, (mean, mean), 1.0)
         return
     assert sample.p_above(0.1) == pytest.approx(stats.ttest_1samp(differences, 0.1, alternative="greater").pvalue)
     assert sample.p_below(0.1) == pytest.approx(stats.ttest_1samp(differences, 0.1, alternative="less").pvalue)
@@ -136,15 +138,15 @@ def test_the_prior_of_variances_is_limma_s():
     """Golden values from squeezeVar of R's limma 3.54.1: var.prior and df.prior."""
     variances = (0.12, 0.45, 0.08, 0.9, 0.31, 0.22, 0.05, 1.4)
     for freedom, golden in ((40, (0.1625641757, 2.360511362)), (4, (0.2509286512, 3.733515661))):
-        prior = prior_of(variances, freedom)
-        assert (prior.variance, prior.freedom) == pytest.approx(golden, rel=1e-8)
-    equal = prior_of((0.3, 0.31, 0.29, 0.3, 0.3), 4)  # limma has infinitely many degrees of freedom
-    assert (equal.variance, equal.freedom) == (pytest.approx(0.3), 4)
-    assert prior_of((0.3, 0.31, 0.29, 0.3, 0.0), 4) is None  # so few say too little
+        prior = estimate_prior(variances, freedom)
+        assert (prior.variance, prior.degrees_of_freedom) == pytest.approx(golden, rel=1e-8)
+    equal = estimate_prior((0.3, 0.31, 0.29, 0.3, 0.3), 4)  # limma has infinitely many degrees of freedom
+    assert (equal.variance, equal.degrees_of_freedom) == (pytest.approx(0.3), 4)
+    assert estimate_prior((0.3, 0.31, 0.29, 0.3, 0.0), 4) is None  # so few say too little
 
 
 def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alike(first, monkeypatch):
-    monkeypatch.setattr(seed_tests, "FEWEST_TO_SHARE", 3)
+    monkeypatch.setattr(seed_tests, "MINIMUM_PRIOR_VARIANCES", 3)
     noisy = {"lexical_shortcuts_fusion": (1.1, -0.8, 0.2, -1.0, 0.6)}
     results = five_seeds(first, dual_context_encoder=(0.7, 0.1, 0.5, 0.15, 0.4), **noisy)
     assert words(results, OPENS, shares_variance=False) == ["supported"]
@@ -157,7 +159,7 @@ def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alik
         first.settings.train, bitext=("transformer", "dual_context_encoder"), document=("han_joint", *noisy)
     )
     assert words(changed(results, train=train), OPENS) == ["supported"]
-    monkeypatch.setattr(seed_tests, "FEWEST_TO_SHARE", 4)
+    monkeypatch.setattr(seed_tests, "MINIMUM_PRIOR_VARIANCES", 4)
     assert words(results, OPENS) == ["supported"]
 
 

@@ -22,18 +22,18 @@ from context_nmt.files import UserError, read_json, read_lines, write_json, writ
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import TESTS, TEXT, Measure
-from context_nmt.measures.scored_text import text_of_tokens
-from context_nmt.measures.scores import read_test, score_rows
+from context_nmt.measures.scored_text import token_origin
+from context_nmt.measures.scores import read_scoring_inputs, score_rows
 from context_nmt.report import overview
 from context_nmt.report.formats import write_page
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages import results_page
 from context_nmt.report.writing import write_tables
 from context_nmt.results.evaluation import evaluate_variant
-from context_nmt.results.metrics import p_text, signed
+from context_nmt.results.metrics import format_difference, format_p
 from context_nmt.results.reading import read_results
+from context_nmt.results.seed_tests import Sample
 from context_nmt.results.significance import compare
-from context_nmt.results.table import t_interval
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
@@ -171,7 +171,9 @@ def test_tables_and_pages_are_as_before(request, state, name):
 @pytest.mark.parametrize("old", [("gauss",), ("transformer",), ("transformer", "gauss", "again", "alone")])
 def test_systems_that_are_out_of_date_are_marked(experiment, old):
     """They have no costs, and no difference from those that are not; those of one run of the pipeline stay."""
-    write_page(experiment.folder / "page.md", "results.md.j2", page=results_page(read_results(experiment, old=old)))
+    write_page(
+        experiment.folder / "page.md", "results.md.j2", page=results_page(read_results(experiment, out_of_date=old))
+    )
     assert_golden((experiment.folder / "page.md").read_text(encoding="utf-8"), f"old-{old[0]}-{len(old)}.md")
 
 
@@ -278,8 +280,9 @@ def test_a_bound_is_treated_as_the_text_of_systems(tmp_path, side):
 
 
 def test_t_interval_of_known_values():
-    assert t_interval([1.0, 3.0]) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
-    assert t_interval([1.0]) is None
+    interval = Sample((1.0, 3.0)).interval()
+    assert interval == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
+    assert Sample((1.0,)).interval() is None
 
 
 @pytest.mark.parametrize("metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"])
@@ -290,9 +293,9 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     tested = [one for one in results.measures if getattr(results.estimate("gauss", one).gain, "p", None) is not None]
     assert tested == [Measure("dev", metric), Measure("test", metric)]
     evaluated, tokenized = EvaluationFolder(tmp_path), metric != "sacrebleu"
-    lines, references = read_test(evaluated, "gauss-1", "test", tokenized=tokenized)
-    baseline, _ = read_test(evaluated, "transformer-1", "test", tokenized=tokenized)
-    settings, text = SignificanceSettings(**changes["significance"]), text_of_tokens(evaluated.settings)
+    lines, references = read_scoring_inputs(evaluated, "gauss-1", "test", tokenized=tokenized)
+    baseline, _ = read_scoring_inputs(evaluated, "transformer-1", "test", tokenized=tokenized)
+    settings, text = SignificanceSettings(**changes["significance"]), token_origin(evaluated.settings)
     expected = compare(lines, baseline, references, settings, tokenizer="13a", text=text if tokenized else "raw")
     found = read_flat(experiment.scores("gauss-1"))["test"]
     assert [found[f"p_{test}_{metric}"]["score"] for test in TESTS] == [expected[test]["p"] or 2 / 50 for test in TESTS]
@@ -354,12 +357,12 @@ def test_unknown_variants_and_broken_files_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (p_text(0.0496), "= 0.0496"),  # 0.05 would not decide
-        (p_text(0.0504), "= 0.05"),
-        (p_text(0.031), "= 0.031"),
-        (p_text(0.0002), "≤ 0.001"),
-        (signed(-0.00001), "+0.00"),
-        (signed(-1.04, 1), "−1.0"),  # noqa: RUF001
+        (format_p(0.0496), "= 0.0496"),  # 0.05 would not decide
+        (format_p(0.0504), "= 0.05"),
+        (format_p(0.031), "= 0.031"),
+        (format_p(0.0002), "≤ 0.001"),
+        (format_difference(-0.00001), "+0.00"),
+        (format_difference(-1.04, 1), "−1.0"),  # noqa: RUF001
     ],
 )
 def test_numbers_in_print(text, expected):

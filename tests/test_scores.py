@@ -18,8 +18,8 @@ from context_nmt.measures.bleu import (
     score_tokenized,
     split_compounds,
 )
-from context_nmt.measures.files import score_files
-from context_nmt.measures.scored_text import text_of_tokens
+from context_nmt.measures.file_scores import score_files
+from context_nmt.measures.scored_text import token_origin
 from context_nmt.results.file_comparison import compare_files
 from context_nmt.settings.evaluation import EvaluationPlan, SignificanceSettings
 from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings
@@ -182,13 +182,13 @@ def test_raw_text_is_split_as_the_pipeline_splits_it_and_the_signature_says_so()
     corpus = CorpusSettings(name="toy", source="en", target="fr", validation="valid", tests=("test",))
 
     def of_pipeline(**side):
-        return text_of_tokens(EvaluationPlan(corpus=corpus, text=TextSettings(target=SideSettings(**side))))
+        return token_origin(EvaluationPlan(corpus=corpus, text=TextSettings(target=SideSettings(**side))))
 
     assert text == of_pipeline(normalize_punctuation=False)
     assert "joined-marks" in text
     assert "joined-marks" not in of_pipeline()  # as before, in signatures of results whose tokens are the same
     hindi = replace(corpus, target="hi")
-    assert "joined-marks" in text_of_tokens(EvaluationPlan(corpus=hindi, text=TextSettings()))
+    assert "joined-marks" in token_origin(EvaluationPlan(corpus=hindi, text=TextSettings()))
 
 
 @pytest.mark.parametrize(

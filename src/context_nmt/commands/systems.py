@@ -88,7 +88,7 @@ def score(
                                     says how the score was computed; apt_* have "counts", too
         Example  context-nmt score --hypothesis output.de --reference test.de --language de --output scores.json
     """
-    from context_nmt.measures.files import format_scores, score_files
+    from context_nmt.measures.file_scores import format_scores, score_files
 
     scores = score_files(
         hypothesis,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from context_nmt.corpus.binarized import Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, SPECIALS, Vocabulary
 from context_nmt.explorer.page import Earlier, Gate, Key, Shares, Side, View, Window
-from context_nmt.measures.recording import Outputs, attentions, shown
+from context_nmt.measures.recording import Outputs, attention_sites, qualified_shows
 from context_nmt.models.model import Model
 
 BREAK_TEXT, LENGTH_TEXT, MASK_TEXT = "<break>", "<length>", "␣"
@@ -134,7 +134,7 @@ def over_words(values: Shares, tokens: list[Token]) -> Shares:
 
 def names_shown(model: Model) -> list[str]:
     """Return the submodules to record."""
-    shows = [shown(model, name) for name, _ in model.named_modules()]
+    shows = [qualified_shows(model, name) for name, _ in model.named_modules()]
     names = [
         (*one.weights, *one.gates.values(), one.global_share, one.earlier_words, one.earlier_sentences) for one in shows
     ]
@@ -144,8 +144,8 @@ def names_shown(model: Model) -> list[str]:
 def views(model: Model, outputs: Outputs, axes: Axes) -> list[View]:
     """Return the attention of the first sentence of a batch, by place and the name that `shows` gives."""
     found: dict[tuple[Any, ...], list[tuple[int, Shares, NDArray[np.uint16]]]] = defaultdict(list)
-    for attention in attentions(model):
-        place, keys, queries = attention.place, axes.keys(attention.place), axes.queries(attention.place)
+    for attention in attention_sites(model):
+        place, keys, queries = attention.kind, axes.keys(attention.kind), axes.queries(attention.kind)
         for name in attention.shows.weights:
             module, parts = _of_layer(model, name)
             weights = _numbers(outputs[name][0])  # [H, T, S]
@@ -197,8 +197,8 @@ def _centers(module: nn.Module, weights: Shares, queries: list[Token], keys: lis
 def gates(model: Model, outputs: Outputs, axes: Axes) -> list[Gate]:
     """Return the gates of the first sentence of a batch, by place and by what they are a gate of."""
     found: dict[tuple[str, Side], list[tuple[int, Shares]]] = defaultdict(list)
-    for attention in attentions(model):
-        place, shows = attention.place, attention.shows
+    for attention in attention_sites(model):
+        place, shows = attention.kind, attention.shows
         of_queries: Side = "source" if place == "encoder" else "target"
         of_keys: Side = "target" if place == "decoder" else "source"
         for part, name in shows.gates.items():
@@ -241,7 +241,7 @@ def earlier(
     """
     found = []
     for name, module in model.named_modules():
-        shows = shown(model, name)
+        shows = qualified_shows(model, name)
         if not (shows.earlier_words and shows.earlier_sentences):
             continue
         words = _numbers(outputs[shows.earlier_words]).mean(1)  # [B * K, T, S]

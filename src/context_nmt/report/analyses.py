@@ -15,7 +15,7 @@ from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.pages import Page, Section
 from context_nmt.report.panels import draw_legend, label_axes, panels_of, style
 from context_nmt.report.tables import Grid, estimate_cell, grid_of, value_cell
-from context_nmt.results.table import Results, places
+from context_nmt.results.table import Results, layers_or_tags
 from context_nmt.settings import Checked, check
 
 Points = dict[int | str, tuple[float, float]]  # by layer or tag, mean and deviation over seeds
@@ -76,11 +76,11 @@ class Analysis(Checked):
         parts = product(self.metrics.items(), found)
         return {f"{part}, layer {layer}": (metric, layer) for (metric, part), layer in parts}
 
-    def places(
+    def layers_or_tags(
         self, results: Results, test_set: str, series: Collection[tuple[str, int | None]]
     ) -> Collection[int | str]:
         """Return the layers or tags that some metrics have, in the layer that is given with each."""
-        found = places(results, test_set, series, self.by)
+        found = layers_or_tags(results, test_set, series, self.by)
         return [tag for tag in self.tags if tag in found] if self.tags else found
 
 
@@ -128,7 +128,7 @@ def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
         if any(_measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
     }
     series = analysis.series(results, test_set)
-    for layer_or_tag in analysis.places(results, test_set, [*series.values()]):
+    for layer_or_tag in analysis.layers_or_tags(results, test_set, [*series.values()]):
         title, counts = analysis.column.format(layer_or_tag), analysis.counts
         if counts:
             count = results.reference_value(TEXT, _measure(test_set, counts["metric"], layer_or_tag))
@@ -157,7 +157,7 @@ def _points(
     results: Results, analysis: Analysis, variant: str, test_set: str, metric: str, layer: int | None
 ) -> Points:
     points = {}
-    for layer_or_tag in analysis.places(results, test_set, [(metric, layer)]):
+    for layer_or_tag in analysis.layers_or_tags(results, test_set, [(metric, layer)]):
         estimate = results.estimate(variant, _measure(test_set, metric, layer_or_tag, layer))
         if estimate and not analysis.gains:
             points[layer_or_tag] = (estimate.mean, estimate.deviation)
@@ -183,7 +183,7 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
     metrics = [(metric, layer) for _, metric, layer in lines.values()]
     tests = list(dict.fromkeys(test_set for test_set, _, _ in lines.values()))
     shown = {place for points in panels.values() for line in points.values() for place in line}
-    order = dict.fromkeys(place for test in tests for place in analysis.places(results, test, metrics))
+    order = dict.fromkeys(place for test in tests for place in analysis.layers_or_tags(results, test, metrics))
     across = {place: number for number, place in enumerate(place for place in order if place in shown)}
     joined = all(str(place).isdecimal() for place in across)  # no values lie between two parts of speech
     styles = {label: style(number, joined=joined) for number, label in enumerate(lines)}

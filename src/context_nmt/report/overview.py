@@ -18,13 +18,13 @@ from context_nmt.settings.parameters import Experiment
 WIDE = 200  # characters, where lines are not of a terminal
 
 
-def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
+def print_results(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
     """Print the main results, and the files with all of them, as paths from the current folder.
 
     `old` are the variants that are out of date.
     """
     if experiment.results.is_file():
-        results, terminal = read_results(experiment, old=old), on_terminal(sys.stdout)
+        results, terminal = read_results(experiment, out_of_date=out_of_date), on_terminal(sys.stdout)
         accuracies = [one for one in results.measures if one.metric == SUMMED and one.tag != "all"]
         accuracies = [one for one in accuracies if not one.tag.startswith("distance_")]
         grid = systems_grid([System(name, results) for name in results.models], results, accuracies)

@@ -8,7 +8,7 @@ from context_nmt.measures.rows import BOUND, NORMALIZED, SUMMED, TEXT, Measure
 from context_nmt.report.papers.all_systems import BEST
 from context_nmt.report.papers.verdicts import confounds_of, unmarked
 from context_nmt.report.tables import NOTHING, Cell, Grid, estimate_cell, gain_cells, grid_of, value_cell
-from context_nmt.results.metrics import is_score, name_of, p_text
+from context_nmt.results.metrics import format_p, is_score, measure_name
 from context_nmt.results.table import Results
 
 COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
@@ -42,7 +42,11 @@ class Page:
         """What is known to be wrong with differences from baselines in its metrics."""
         results = self.results
         faults = [f"{one.kind}, {one.short}: {one.says}" for one in confounds_of(results, self.metrics)]
-        pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
+        pairs = [
+            (name, results.settings.variants[name].baseline)
+            for name in results.models
+            if name in results.measured_systems
+        ]
         mixed = [results.label(name) for name, baseline in pairs if baseline and results.mixed_seeds((name, baseline))]
         if mixed:
             names = ", ".join(mixed)
@@ -105,7 +109,7 @@ def results_page(results: Results) -> Page:
         " what happens inside the systems.",
         sections=tuple(sections),
         metrics={measure.metric for measure in measures},
-        signatures={name_of(measure): results.signatures(measure) for measure in measures},
+        signatures={measure_name(measure): results.signatures(measure) for measure in measures},
     )
 
 
@@ -132,7 +136,7 @@ def _tests(results: Results, measure: Measure) -> Iterator[Grid]:
         if estimate is None or estimate.gain is None:
             continue
         settings, p_values = results.settings.variants[variant], results.p_values(variant, measure)
-        tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in p_values[test]) for test in TESTS}
+        tested = {test: ", ".join(format_p(p).removeprefix("= ") for p in p_values[test]) for test in TESTS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
         cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(estimate.gain)]

@@ -37,7 +37,8 @@ from context_nmt.report.papers.verdicts import (
     SUPPORTED,
 )
 from context_nmt.results.metrics import is_score
-from context_nmt.results.table import Difference, Results, t_interval
+from context_nmt.results.seed_tests import Sample
+from context_nmt.results.table import Difference, Results
 
 CURVES = {  # column of a learning curve: label of its axis
     "train_nll": "Training loss (nats per token)",
@@ -310,7 +311,7 @@ def draw_costs(systems: Sequence[System], named: Collection[str], path: Path) ->
                 own, plain = getattr(system, cost), getattr(system.plain, cost)
                 if not own or not plain:
                     continue
-                interval = t_interval(list(system.results.by_seed(system.variant, measure) or ()))
+                interval = Sample(system.results.by_seed(system.variant, measure) or ()).interval()
                 look = style(papers.index(system.paper or NO_PAPER), joined=False, linewidth=0.9)
                 panel.errorbar([own / plain], [mean], yerr=interval_bar(mean, interval), capsize=2, **look)
                 if system.variant in named or system.paper is None:

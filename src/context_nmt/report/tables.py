@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from context_nmt.results.metrics import interval_text, mark, signed
+from context_nmt.results.metrics import format_difference, format_interval, significance_mark
 from context_nmt.results.table import Difference, Estimate
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
@@ -50,7 +50,9 @@ def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = 
     if number.gain is None or not with_gain:
         return Cell(text, number.mean, deviation, seeds)
     gain = number.gain
-    text += f" ({signed(gain.mean, decimals)}{mark(gain.p)}{f' to {against}' if against else ''})"
+    text += (
+        f" ({format_difference(gain.mean, decimals)}{significance_mark(gain.p)}{f' to {against}' if against else ''})"
+    )
     return Cell(text, number.mean, deviation, seeds, gain.mean, gain.interval, gain.p)
 
 
@@ -58,8 +60,10 @@ def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
     """Return a difference with its mark, and its interval over seeds."""
     if gain is None:
         return NOTHING, NOTHING
-    cell = Cell(signed(gain.mean) + mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p)
-    return cell, Cell(interval_text(gain.interval), interval=gain.interval) if gain.interval else NOTHING
+    cell = Cell(
+        format_difference(gain.mean) + significance_mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p
+    )
+    return cell, Cell(format_interval(gain.interval), interval=gain.interval) if gain.interval else NOTHING
 
 
 def value_cell(value: float | None, form: str) -> Cell:

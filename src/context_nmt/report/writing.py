@@ -54,12 +54,12 @@ class Chapter:
         return f"{'; '.join(counts_of(self.rows))}."
 
 
-def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
+def write_tables(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
     """Write results.{json,csv,md} under metrics/ and reports/pages, which mark the variants that are out of date.
 
     Raise UserError for a broken file.
     """
-    results = read_results(experiment, old=old)
+    results = read_results(experiment, out_of_date=out_of_date)
     write_results(results)
     write_page(experiment.results_page, "results.md.j2", page=results_page(results))
     with replacing_folder(experiment.reports / "pages") as folder:
@@ -70,13 +70,13 @@ def write_tables(experiment: Experiment, old: Collection[str] = ()) -> None:
             write_page(folder / f"{name}.md", "page.md.j2", page=analyses_page(results, name, pictures))
 
 
-def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
+def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
     """Write claims.{json,csv} under metrics/, and report.md, report.html, tables/ and figures/ under reports/.
 
     report.html holds all pictures; figures/ has those of report.md. `old` are the variants that are out of date. Raise
     UserError for a broken file.
     """
-    experiments, papers = read_all(experiment, old), read_papers()
+    experiments, papers = read_all(experiment, out_of_date), read_papers()
     rows = claim_rows(papers, experiments)
     write_claims(experiment, rows)
     chapters = [
@@ -91,8 +91,10 @@ def write_report(experiment: Experiment, old: Collection[str] = ()) -> None:
     all_systems = systems_grid(systems, experiments[0])
     corpus = experiment.settings.corpus
     replicated = [one.results for comparison in comparisons for one in comparison.reproductions if one.is_replica]
-    replicas = [results for results in experiments if results.scored and results in replicated]
-    models = [results.models[name] for results in replicas for name in results.models if name in results.scored]
+    replicas = [results for results in experiments if results.measured_systems and results in replicated]
+    models = [
+        results.models[name] for results in replicas for name in results.models if name in results.measured_systems
+    ]
     draws = {
         "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
         "costs": partial(draw_costs, systems, experiments[0].models),

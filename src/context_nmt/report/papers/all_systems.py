@@ -136,10 +136,10 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
         for claim in paper.claims:
             claimed_by.setdefault(claim.variant, paper.name)
     systems = []
-    for results in sorted(experiments, key=lambda results: -len(results.scored & first.scored)):
+    for results in sorted(experiments, key=lambda results: -len(results.measured_systems & first.measured_systems)):
         for variant in results.models if results.recipe == first.recipe else ():
             claimed = claimed_by.get(variant) if results.settings.variants[variant].slots else None
-            if variant in results.scored:
+            if variant in results.measured_systems:
                 systems.append(System(variant, results, compared_by.get(variant) or claimed))
 
     def place(system: System) -> int:

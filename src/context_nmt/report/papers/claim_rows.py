@@ -27,7 +27,7 @@ from context_nmt.report.papers.verdicts import (
     verdict_of,
 )
 from context_nmt.report.tables import DASH, TIMES
-from context_nmt.results.metrics import interval_text, p_text, signed
+from context_nmt.results.metrics import format_difference, format_interval, format_p
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
@@ -73,7 +73,8 @@ class Elsewhere(Row):
         interval = f" [{ends}]" if ends else ""
         seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
         caveat = f"; {self.caveat}" if self.caveat else ""
-        return f"{self.experiment or self.corpus}: {signed(self.difference, decimals)}{interval} ({seeds}{caveat})"
+        difference = format_difference(self.difference, decimals)
+        return f"{self.experiment or self.corpus}: {difference}{interval} ({seeds}{caveat})"
 
 
 class ClaimRow(Row):
@@ -170,7 +171,7 @@ class ClaimRow(Row):
     def published_text(self) -> str:
         """The published differences, from the smallest to the largest."""
         ends = sorted(self.published)
-        texts = dict.fromkeys(signed(value, self.published_decimals) for value in (*ends[:1], *ends[-1:]))
+        texts = dict.fromkeys(format_difference(value, self.published_decimals) for value in (*ends[:1], *ends[-1:]))
         return " … ".join(texts) or (DASH if self.is_question else "in words")
 
     @property
@@ -179,7 +180,7 @@ class ClaimRow(Row):
         if self.difference is None:
             return DASH
         interval = f" [{self._interval_text}]" if self._interval_text else ""
-        text = signed(self.difference, self.decimals) + interval
+        text = format_difference(self.difference, self.decimals) + interval
         return f"({text})" if self.reason else text
 
     @property
@@ -187,11 +188,11 @@ class ClaimRow(Row):
         """The verdict with its p-values or the reason why there is none."""
         if self.p is None or self.adjusted_p is None:
             return f"{self.verdict}: {f'{self.kind}, {self.caveat}' if self.is_withdrawn else self.reason}"
-        return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
+        return f"{self.verdict} (p {format_p(self.p)}, adjusted {format_p(self.adjusted_p).removeprefix('= ')})"
 
 
 def _interval_text(low: float | None, high: float | None, decimals: int) -> str:
-    return interval_text((low, high), decimals) if low is not None and high is not None else ""
+    return format_interval((low, high), decimals) if low is not None and high is not None else ""
 
 
 def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[ClaimRow]:
@@ -249,7 +250,10 @@ def _row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adj
         values |= {"seeds": seeds, "numbers": here.numbers(), "difference": here.gain, "low": low, "high": high}
     if here and adjusted_p is not None:
         verdict, first = verdict_of(here, adjusted_p), here.samples[0]
-        values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
+        values |= {
+            "standard_error": round(first.standard_error, 6),
+            "degrees_of_freedom": round(first.degrees_of_freedom, 4),
+        }
         values["p"] = min(here.p_values)
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",

@@ -18,7 +18,7 @@ from context_nmt.report.papers.published import (
 )
 from context_nmt.report.papers.verdicts import unmarked
 from context_nmt.report.tables import BLANK, NOTHING, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
-from context_nmt.results.metrics import is_score, name_of, signed
+from context_nmt.results.metrics import format_difference, is_score, measure_name
 from context_nmt.results.table import Difference, Estimate, Results
 
 CITED = Cell("cited")
@@ -184,7 +184,9 @@ class Comparison:
         best = sorted(self.experiments, key=lambda one: -sum(row.variant in one.settings.variants for row in rows))
         for column, row in product(columns, rows):
             able = [results for results in best if _can_fill(results, row, column)]
-            if able and not any(row.variant in one.scored or (row.experiment and one.scored) for one in able):
+            if able and not any(
+                row.variant in one.measured_systems or (row.experiment and one.measured_systems) for one in able
+            ):
                 names = sets.setdefault(able[0].command, [])
                 names += [str(column.test_set)] if str(column.test_set) not in names else []
         return sets
@@ -195,7 +197,7 @@ class Comparison:
         for reproduction, measure in self._reproduced:
             name = measure.metric.replace("_", " ")
             cost = f"{name} / Transformer" if name.endswith("speed") else name
-            title = f"{measure.test_set}, {name_of(measure)}" if measure.test_set else cost
+            title = f"{measure.test_set}, {measure_name(measure)}" if measure.test_set else cost
             yield Heading(reproduction.results.title, title)
 
     def _row(self, row: PaperRow) -> GridRow:
@@ -207,7 +209,7 @@ class Comparison:
         """Return an experiment's number, naming its baseline if that is not the paper's; a dash if it has not run."""
         results, estimate = reproduction.results, reproduction.number(row, measure)
         if estimate is None:
-            is_left = row.variant in results.settings.variants and row.variant not in results.scored
+            is_left = row.variant in results.settings.variants and row.variant not in results.measured_systems
             return NOTHING if is_left else BLANK if row.variant or row.subject else CITED
         if row.subject == "text" or measure.metric == ITERATIONS:
             return value_cell(estimate.mean, "{:,.0f}")
@@ -230,7 +232,9 @@ class Comparison:
         signatures_by_name: dict[str, set[str]] = {}
         for reproduction in self.reproductions:
             for measure in reproduction.measures:
-                signatures_by_name.setdefault(name_of(measure), set()).update(reproduction.results.signatures(measure))
+                signatures_by_name.setdefault(measure_name(measure), set()).update(
+                    reproduction.results.signatures(measure)
+                )
         for name, signatures in signatures_by_name.items():
             if signatures:
                 yield f"{name}: {'; '.join(sorted(signatures))}"
@@ -258,8 +262,8 @@ def _published_cell(table: PaperTable, row: PaperRow, column: PaperColumn) -> Ce
     if not column.difference and ratio:
         remarks.insert(0, f"{TIMES} {ratio:.2f}")
     elif not column.difference and gain is not None and column.metric not in COSTS:
-        remarks.insert(0, signed(gain, column.decimals))
-    text = signed(value, column.decimals) if column.difference else f"{value:,.{column.decimals}f}"
+        remarks.insert(0, format_difference(gain, column.decimals))
+    text = format_difference(value, column.decimals) if column.difference else f"{value:,.{column.decimals}f}"
     text += f" ({'; '.join(remarks)})" if remarks else ""
     return Cell(text, value=None if column.difference else value, difference=gain)
 

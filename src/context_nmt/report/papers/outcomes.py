@@ -9,8 +9,8 @@ from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
 from context_nmt.report.papers.published import COSTS, Claim, MeasureSpec, Paper, PaperColumn, difference
-from context_nmt.report.papers.seed_tests import Prior, Sample, p_values, prior_of
-from context_nmt.results.metrics import name_of, signed
+from context_nmt.results.metrics import format_difference, measure_name
+from context_nmt.results.seed_tests import Prior, Sample, estimate_prior, p_values
 from context_nmt.results.table import Results, with_most_seeds
 
 FEWEST = 3  # seeds for an interval
@@ -55,7 +55,7 @@ class ComparedSystem:
         if self.measures[0].metric in COSTS:
             return f"relative {self.measures[0].metric}"
         if len(self.measures) == 1:
-            return name_of(self.measures[0])
+            return measure_name(self.measures[0])
         layers = [(measure.tag, "" if measure.layer is None else f"layer {measure.layer}") for measure in self.measures]
         places = dict.fromkeys(place for pair in layers for place in pair if place)
         metrics = dict.fromkeys(measure.metric for measure in self.measures)
@@ -151,7 +151,7 @@ class Outcome:
         found = [[results.by_seed(name, measure) for measure in measures] for name in group if name in results.models]
         values = [[fmean(seed) for seed in zip(*numbers, strict=True)] for numbers in found if all(numbers)]
         samples = [Sample(tuple(map(sub, one, other))) for one, other in combinations(values, 2)]
-        return prior_of([sample.variance for sample in samples], len(self.differences) - 1)
+        return estimate_prior([sample.variance for sample in samples], len(self.differences) - 1)
 
     @cached_property
     def p_values(self) -> tuple[float, float]:
@@ -166,7 +166,8 @@ class Outcome:
     @property
     def interval(self) -> tuple[float, float] | None:
         """Its 95% interval over seeds; None with fewer than three, or if all seeds have the same difference."""
-        return Sample(self.differences).interval() if len(self.differences) >= FEWEST else None
+        sample = Sample(self.differences)
+        return sample.interval() if len(self.differences) >= FEWEST and sample.variance else None
 
     @property
     def agrees(self) -> bool | None:
@@ -192,7 +193,7 @@ class Outcome:
             parts += [other.name] if other.measures != side.measures else []
             texts.append(f"{' '.join(parts)} {other.value:.{self.decimals}f}")
         test_set = f" on {side.measures[0].test_set}" if side.measures[0].test_set else ""
-        return f"{', '.join(texts)} ({signed(self.gain, self.decimals)} {side.name}{test_set})"
+        return f"{', '.join(texts)} ({format_difference(self.gain, self.decimals)} {side.name}{test_set})"
 
 
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:

@@ -16,8 +16,8 @@ from context_nmt.files import read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.report.papers.outcomes import Outcome
 from context_nmt.report.papers.published import ALIKE, Claim
-from context_nmt.report.papers.seed_tests import holm
-from context_nmt.results.metrics import SIGNIFICANT
+from context_nmt.results.metrics import SIGNIFICANCE_LEVEL
+from context_nmt.results.seed_tests import holm
 from context_nmt.results.table import Estimate, Results
 from context_nmt.settings import Checked, check
 
@@ -116,8 +116,10 @@ def unmarked(results: Results, variant: str, measure: Measure) -> Estimate | Non
 
 def confounds_of(results: Results, metrics: Collection[str]) -> list[Confound]:
     """Return the entries that fit a system's difference from its baseline, in one of the metrics."""
-    pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
-    compared = [(name, baseline) for name, baseline in pairs if baseline in results.scored]
+    pairs = [
+        (name, results.settings.variants[name].baseline) for name in results.models if name in results.measured_systems
+    ]
+    compared = [(name, baseline) for name, baseline in pairs if baseline in results.measured_systems]
     return [
         confound
         for confound in read_confounds()
@@ -176,10 +178,10 @@ def adjusted_p_values(judges: Sequence[Outcome | None]) -> list[float | None]:
 def verdict_of(outcome: Outcome, adjusted_p: float) -> str:
     """Return the verdict of a test; the first rule that holds decides."""
     claimed, other = outcome.p_values
-    if adjusted_p < SIGNIFICANT:
+    if adjusted_p < SIGNIFICANCE_LEVEL:
         return SUPPORTED if claimed < other else AGAINST
-    if min(claimed, other) < SIGNIFICANT:
+    if min(claimed, other) < SIGNIFICANCE_LEVEL:
         return LEANING if claimed < other else LEANING_AGAINST
     is_directed = outcome.claim.direction in ("higher", "lower")
-    is_within = all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANT for one in outcome.samples)
+    is_within = all(max(one.p_above(-ALIKE), one.p_below(ALIKE)) < SIGNIFICANCE_LEVEL for one in outcome.samples)
     return ALIKE_SYSTEMS if outcome.claim.is_bleu and is_directed and is_within else OPEN
