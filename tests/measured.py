@@ -7,7 +7,7 @@ from pathlib import Path
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
-from context_nmt.report.papers.claim_rows import ClaimRow
+from context_nmt.report.claim_rows import ClaimRow
 from context_nmt.results.metrics import measure_name
 
 PARTS = (  # of a name, the first that fits

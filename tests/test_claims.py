@@ -21,24 +21,24 @@ from test_report import PAPER, changed, changed_columns, made_up
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import Measure, Row
-from context_nmt.report.papers import verdicts
-from context_nmt.report.papers.claim_rows import (
+from context_nmt.report import verdicts
+from context_nmt.report.claim_rows import (
     ClaimRow,
     claim_rows,
     counts_of,
     write_claims,
 )
-from context_nmt.report.papers.outcomes import outcomes_of
-from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
-from context_nmt.report.papers.verdicts import (
-    WORDS,
-    Confound,
-    confounds_of,
-    is_answer,
-    read_confounds,
-    unmarked,
-)
+from context_nmt.report.outcomes import outcomes_of
 from context_nmt.report.pictures import draw_claims
+from context_nmt.report.published import Claim, MeasureSpec, read_papers
+from context_nmt.report.verdicts import (
+    VERDICTS,
+    Confound,
+    answers_claim,
+    baseline_confounds,
+    read_confounds,
+    without_invalid_p,
+)
 from context_nmt.results import seed_tests
 from context_nmt.results.reading import read_all
 from context_nmt.results.seed_tests import Sample, estimate_prior, holm
@@ -318,7 +318,7 @@ def test_claims_of_every_kind_have_the_rows_of_before(first):
 def said(row):
     """What a row says, without what is empty or the same in all."""
     same = {"id", "paper", "says", "place", "family", "alike", "published", "published_decimals", "is_bleu", "decimals"}
-    values = row.model_dump(exclude=same) | {"shown": " | ".join(row.texts)}
+    values = row.model_dump(exclude=same) | {"shown": " | ".join(row.detail_cells)}
     return {
         key: round(one, 6) if isinstance(one, float) else one
         for key, one in values.items()
@@ -418,7 +418,7 @@ def test_a_confounded_comparison_has_no_verdict_and_its_numbers_are_in_brackets(
         (old,) = judged(replace(results, out_of_date=("transformer",)), OPENS)
         assert old.caveat == "a fault; out of date"
         assert (row.kind, row.caveat, row.reason, row.p) == ("confounded", "a fault", "So.", None)
-        assert row.found_text == "(+0.98 [+0.88 … +1.08])"
+        assert row.result_text == "(+0.98 [+0.88 … +1.08])"
         assert row.verdict_text == "cannot be tested here: confounded, a fault"
 
 
@@ -435,7 +435,7 @@ def test_different_peak_rates_of_a_cosine_are_a_confound(monkeypatch, first, kin
     }
     results = replace(five_seeds(results, dual_context_encoder=CLEAR), curves=curves)
     assert words(results, OPENS) == ["cannot be tested here" if fits else "supported"]
-    assert len(confounds_of(results, ["gate"])) == fits
+    assert len(baseline_confounds(results, ["gate"])) == fits
 
 
 def test_the_project_s_confounds_are_about_systems_and_experiments_that_there_are():
@@ -463,7 +463,7 @@ def test_every_claim_has_a_row_of_its_own_in_a_file_that_says_what_it_means(firs
     table = pd.read_csv(path.with_suffix(".csv"))
     assert list(table.columns) == [name for name in ClaimRow.model_fields if name != "elsewhere"]
     assert table["verdict"].tolist() == [row.verdict for row in rows]
-    assert {row.verdict for row in rows} <= set(WORDS)
+    assert {row.verdict for row in rows} <= set(VERDICTS)
 
 
 def test_a_row_has_what_another_library_needs_to_compute_its_p(first):
@@ -516,9 +516,9 @@ def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(f
 
 def test_a_difference_that_answers_no_claim_has_no_mark(monkeypatch, first):
     measure = Measure("test", "sacrebleu")
-    assert unmarked(first, "dual_context_encoder", measure) == first.estimate("dual_context_encoder", measure)
+    assert without_invalid_p(first, "dual_context_encoder", measure) == first.estimate("dual_context_encoder", measure)
     assert first.estimate("dual_context_encoder", measure).gain.p is not None
     with_confound(monkeypatch, {"systems": ("dual_*",)})
-    found = unmarked(first, "dual_context_encoder", measure)
+    found = without_invalid_p(first, "dual_context_encoder", measure)
     assert (found.mean, found.gain.p) == (first.estimate("dual_context_encoder", measure).mean, None)
-    assert not is_answer(first, "dual_context_encoder", measure)
+    assert not answers_claim(first, "dual_context_encoder", measure)

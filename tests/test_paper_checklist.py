@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from context_nmt.report.papers.published import COSTS, published_gains, read_papers
+from context_nmt.report.published import COST_METRICS, published_gains, read_papers
 from context_nmt.settings.parameters import Experiment
 
 ROOT = Path(__file__).parents[1]
@@ -99,13 +99,13 @@ def test_every_cell_of_the_papers_can_be_filled():
     experiments = {path.parent.name: settings_of(path.parent.name) for path in ROOT.glob("experiments/*/params.yaml")}
     for table in (table for paper in PAPERS.values() for table in paper.tables):
         for column, row in product(table.columns, table.rows):
-            if column.metric in COSTS or column.obstacle or row.added or not (row.variant or row.experiment):
+            if column.metric in COST_METRICS or column.obstacle or row.added or not (row.variant or row.experiment):
                 continue
             able = [
                 name
                 for name, one in experiments.items()
                 if (name == row.experiment if row.experiment else row.variant in one.variants)
-                and column.is_of(one.corpus)
+                and column.has_languages_of(one.corpus)
                 and column.test_set in (one.corpus.train, *sets_of(one), one.probing.tasks)
             ]
             assert able or column.id in row.empty, (table.id, row.label, column.id)
@@ -126,7 +126,9 @@ def test_the_experiment_of_every_claim_has_its_systems_its_layers_and_its_text(p
         assert max(layers, default=0) <= 1 or settings.model.encoder_layers == 6, claim.says  # layer 2 of six
         if claim.own_text:
             columns = PAPERS[paper].columns_of(claim)
-            assert any(one.is_of(settings.corpus) and one.test_set in sets_of(settings) for one in columns), claim.says
+            assert any(
+                one.has_languages_of(settings.corpus) and one.test_set in sets_of(settings) for one in columns
+            ), claim.says
 
 
 def test_the_experiment_with_five_seeds_is_the_default_one():

@@ -13,9 +13,9 @@ from shown import cells, texts
 
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.comparison import REPLICA, comparisons_of, reproduce_paper
-from context_nmt.report.papers.published import COSTS, ITERATIONS, read_papers
+from context_nmt.report.comparison import REPLICA_NOTE, comparisons_of, reproduce_paper
 from context_nmt.report.pictures import draw_comparison
+from context_nmt.report.published import COST_METRICS, ITERATIONS_METRIC, read_papers
 from context_nmt.report.tables import TIMES
 from context_nmt.results.reading import read_results
 from context_nmt.results.speeds import Speeds
@@ -142,11 +142,13 @@ def test_tables_keep_the_rules_that_types_do_not_express(paper):
         names, variants = [one.id for one in table.columns], [row.variant for row in table.rows if row.variant]
         assert (len({*names}), len({*variants})) == (len(names), len(variants)), table.id
         assert {*table.headline} <= {*variants}
-        assert all((one.metric in COSTS) == (one.test_set is None) and one.decimals >= 0 for one in table.columns)
+        assert all(
+            (one.metric in COST_METRICS) == (one.test_set is None) and one.decimals >= 0 for one in table.columns
+        )
         assert all(one.languages for one in table.columns)
         placed = [any(one.at is not None for one in entries) for entries in (table.columns, table.rows)]
         assert sum(placed) == bool(table.across), table.id  # of a figure, columns or rows have a place on the axis
-        assert all((layer or 0) >= 0 for spec in table.replica for _, layer, _ in spec.members)
+        assert all((layer or 0) >= 0 for spec in table.replica for _, layer, _ in spec.combinations)
         for row in table.rows:
             assert {*row.marks} <= {*row.published} <= {*names}, row.label
             assert row.baseline is None or row.baseline in {*variants} - {row.variant}, row.label
@@ -162,7 +164,7 @@ def test_claims_keep_the_rules_that_types_do_not_express(paper):
         assert {claim.variant, *claim.against} <= rows, claim.says
         assert {*claim.columns} <= ({one.id for one in tables[claim.table].columns} if claim.table else set())
         measures = [one for one in (claim.measure, claim.replica) if one]
-        assert not {metric for one in measures for metric, _, _ in one.members} & {"parameters", ITERATIONS}
+        assert not {metric for one in measures for metric, _, _ in one.combinations} & {"parameters", ITERATIONS_METRIC}
         has_margin = claim.direction in ("equal", "not_lower")
         assert claim.margin is None or (has_margin and claim.margin > 0), claim.says
         assert claim.alike is not None or not has_margin, claim.says  # only BLEU has one by default
@@ -214,7 +216,7 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     assert "lexical_shortcuts-contrawsd" not in ran
     assert {entry.paper for entry in ran.values()} == set(PAPERS)
     assert [paper.place for paper in PAPERS.values()] == [1, 2, 3, 4, 5]
-    assert all(entry.grid.notes[0] == REPLICA for entry in ran.values())
+    assert all(entry.grid.notes[0] == REPLICA_NOTE for entry in ran.values())
     sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
     published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
     assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)

@@ -11,7 +11,7 @@ import yaml
 
 from context_nmt.models.building import build
 from context_nmt.pipeline.planning import plan
-from context_nmt.report.papers.published import read_papers
+from context_nmt.report.published import read_papers
 from context_nmt.results.metrics import is_score
 from context_nmt.settings.parameters import read_parameters
 

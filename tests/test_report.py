@@ -15,16 +15,16 @@ from shown import texts
 
 from context_nmt.files import read_json, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.report.formats import LATEX, escape_latex, format_latex, render
+from context_nmt.report import verdicts
+from context_nmt.report.all_systems import System, systems_grid, systems_of_one_recipe
+from context_nmt.report.claim_rows import counts_of
+from context_nmt.report.comparison import comparisons_of
+from context_nmt.report.formats import LATEX_ESCAPES, escape_latex, format_latex, render
 from context_nmt.report.pages import results_page
-from context_nmt.report.papers import verdicts
-from context_nmt.report.papers.all_systems import System, systems_grid, systems_of_one_recipe
-from context_nmt.report.papers.claim_rows import counts_of
-from context_nmt.report.papers.comparison import comparisons_of
-from context_nmt.report.papers.published import Claim, read_papers
-from context_nmt.report.papers.verdicts import Confound
 from context_nmt.report.pictures import draw_costs
-from context_nmt.report.tables import BLANK, DASH, Cell, Grid, GridRow, Heading
+from context_nmt.report.published import Claim, read_papers
+from context_nmt.report.tables import DASH, EMPTY_CELL, Cell, Grid, GridRow, Heading
+from context_nmt.report.verdicts import Confound
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.parameters import Experiment
@@ -249,7 +249,7 @@ def test_all_systems_are_in_a_table_with_the_cost_of_a_gain_and_some_have_a_name
     assert [dual["Training costs", name].text for name in ("FLOPs", "seconds")] == ["× 2.00", "× 1.23"]  # noqa: RUF001
     price = dual["Cost of a point of gain", "FLOPs"]
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
-    assert old["Model", "parameters"] == old["Cost of a point of gain", "seconds"] == BLANK  # out of date
+    assert old["Model", "parameters"] == old["Cost of a point of gain", "seconds"] == EMPTY_CELL  # out of date
     named = [text for text in texts(root.reports / "figures/costs.svg") if re.match(r"\d+ \D", text)]
     shown = [row for row in grid.rows if row.variant in results.models or row.cells[1].text == DASH]
     assert sorted(named) == [row.label.replace(".", "", 1) for row in shown if "(out of date)" not in row.label]
@@ -272,7 +272,7 @@ def test_costs_are_drawn_whatever_stands_first_and_a_label_is_not_mathematics(ro
 @given(st.text())
 def test_latex_prints_what_was_written(text):
     printed, left = "", escape_latex(text)
-    back = {written: character for character, written in LATEX.items() if character != "\n"}
+    back = {written: character for character, written in LATEX_ESCAPES.items() if character != "\n"}
     while left:
         written = next((one for one in sorted(back, key=len, reverse=True) if left.startswith(one)), left[0])
         assert written in back or written not in "\\&%$#_{}~^[]*"
@@ -304,9 +304,9 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
         section = markdown.split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
         assert f"\nHere: {'; '.join(counts_of(of_paper))}.\n" in section
         for row in of_paper:
-            assert f"\n| {' | '.join(row.texts[:2])} | " in section
-            assert escape_html(row.texts[0]) in page
-            assert (f"| {' | '.join(row.screen)} |" in screen) == (row.family == "primary")
+            assert f"\n| {' | '.join(row.detail_cells[:2])} | " in section
+            assert escape_html(row.detail_cells[0]) in page
+            assert (f"| {' | '.join(row.summary_cells)} |" in screen) == (row.family == "primary")
     (encoder,) = (row for row in rows if row.says == "Enc-DC is better than the Transformer")
     assert (encoder.place, encoder.published_text, encoder.numbers) == ("Table 1", "+0.89", "")
     assert [one.corpus for one in encoder.elsewhere] == ["birds en-de"]

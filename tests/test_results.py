@@ -180,7 +180,7 @@ def test_systems_that_are_out_of_date_are_marked(experiment, old):
 @pytest.mark.parametrize("width", [60, 200])
 def test_the_main_results_are_printed_with_their_signature(experiment, capsys, monkeypatch, width):
     """Where there is no room for all columns, the others are whole."""
-    monkeypatch.setattr(overview, "WIDE", width)
+    monkeypatch.setattr(overview, "WIDTH_OF_FILES", width)
     print_results(experiment)
     assert_golden(capsys.readouterr().out.replace(str(experiment.folder), "FOLDER"), f"main-{width}.txt")
 

@@ -158,10 +158,7 @@ class Results:
         if baseline is None or not {system, baseline} <= systems:
             return
         stale = {name for name in systems if name.removesuffix(RESCORED_SUFFIX) in self.out_of_date}
-        if {
-            system,
-            baseline,
-        } & stale and systems - stale:  # their difference could also come from the code
+        if {system, baseline} & stale and systems - stale:  # their difference could also come from the code
             return
         values = self.values.loc[system]
         differences = (values - self.values.loc[baseline].reindex(values.index)).dropna()
