@@ -62,7 +62,7 @@ def test_words_are_linked_to_their_translations(aligner, source, target, links):
 def test_any_text_has_links_between_its_tokens(aligner, source, target):
     ends = len(source.split()), len(target.split())
     links = aligner.align(source, target)
-    assert all(0 <= place < end for link in links for place, end in zip(link, ends, strict=True))
+    assert all(0 <= position < end for link in links for position, end in zip(link, ends, strict=True))
     assert links == sorted(set(links))
 
 
@@ -145,9 +145,9 @@ TRAINING = [" ".join(random.Random(seed).sample(TOPICS[seed % 2], 4)) for seed i
 
 def test_sentences_of_one_topic_are_more_coherent_than_those_of_two():
     coherence = Coherence(ENGLISH, "toy-train", TRAINING, None)
-    one = coherence.score(["The dog and the cat", "a bird", "its tail"], [range(3)])["score"]
-    two = coherence.score(["The dog and the cat", "a car", "its tail"], [range(3)])["score"]
-    assert two < 0.1 < one <= 1
+    same_topic = coherence.score(["The dog and the cat", "a bird", "its tail"], [range(3)])["score"]
+    two_topics = coherence.score(["The dog and the cat", "a car", "its tail"], [range(3)])["score"]
+    assert two_topics < 0.1 < same_topic <= 1
     assert coherence.score(["dogs", "a dog"], [range(2)])["score"] == 1
     assert coherence.signature.startswith("lsa:10-dimensions|of:toy-train-sentences|")
 

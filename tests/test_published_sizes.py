@@ -38,12 +38,12 @@ def plans(experiment):
 @cache
 def counts(experiment):
     """The parameters of every variant."""
-    size, found = FACTS[experiment]["vocabulary"], {}
-    for variant, chosen in plans(experiment).items():
+    size, by_variant = FACTS[experiment]["vocabulary"], {}
+    for variant, variant_plan in plans(experiment).items():
         with torch.device("meta"):
-            model = build(chosen.training.model, source_vocabulary=size, target_vocabulary=size)
-        found[variant] = sum(parameter.numel() for parameter in model.parameters())
-    return found
+            model = build(variant_plan.training.model, source_vocabulary=size, target_vocabulary=size)
+        by_variant[variant] = sum(parameter.numel() for parameter in model.parameters())
+    return by_variant
 
 
 def at(values, path):
@@ -56,9 +56,11 @@ def at(values, path):
 
 @pytest.mark.parametrize("experiment", having("added"))
 def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
-    found = counts(experiment)
-    base = {variant: found["transformer_big" if variant.endswith("_big") else "transformer"] for variant in found}
-    assert {variant: count - base[variant] for variant, count in found.items()} == FACTS[experiment]["added"]
+    by_variant = counts(experiment)
+    base = {
+        variant: by_variant["transformer_big" if variant.endswith("_big") else "transformer"] for variant in by_variant
+    }
+    assert {variant: count - base[variant] for variant, count in by_variant.items()} == FACTS[experiment]["added"]
 
 
 @pytest.mark.parametrize("experiment", having("thousands"))
@@ -69,11 +71,15 @@ def test_all_parameters_together_round_to_what_is_published(experiment):
 
 @pytest.mark.parametrize("experiment", [name for name in DOCUMENTS if name in having("vocabulary")])
 def test_hierarchical_attention_adds_what_its_code_uses(experiment):
-    found = counts(experiment)
-    added = {variant: count - found["transformer"] for variant, count in found.items() if variant.startswith("han_")}
+    by_variant = counts(experiment)
+    added = {
+        variant: count - by_variant["transformer"]
+        for variant, count in by_variant.items()
+        if variant.startswith("han_")
+    }
     assert added.pop("han_decoder_alignment") == 4_730_880 + 2 * 512  # with a norm for what it reads
-    each = {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()}
-    assert each == dict.fromkeys(added, 4_730_880)
+    per_module = {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()}
+    assert per_module == dict.fromkeys(added, 4_730_880)
 
 
 def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
@@ -93,22 +99,22 @@ def test_corpora_units_and_teachers_are_those_of_the_paper(experiment):
 @pytest.mark.parametrize("experiment", having("systems"))
 def test_the_recipe_of_every_system_is_that_of_its_paper(experiment):
     for pattern, expected in FACTS[experiment]["systems"].items():
-        found = [chosen for variant, chosen in plans(experiment).items() if fnmatch(variant, pattern)]
-        assert found
-        for chosen in found:
-            training = asdict(chosen.training.training)
+        matching = [variant_plan for variant, variant_plan in plans(experiment).items() if fnmatch(variant, pattern)]
+        assert matching
+        for variant_plan in matching:
+            training = asdict(variant_plan.training.training)
             training["tokens"] = training["batch_tokens"] * training["accumulation"]
-            values = {"model": asdict(chosen.training.model.model), "training": training}
-            values |= {"averaging": asdict(chosen.averaging), "decoding": asdict(chosen.decoding)}
+            values = {"model": asdict(variant_plan.training.model.model), "training": training}
+            values |= {"averaging": asdict(variant_plan.averaging), "decoding": asdict(variant_plan.decoding)}
             assert {path: at(values, path) for path in expected} == expected
 
 
 @pytest.mark.parametrize("experiment", [*DOCUMENTS, CROSS])
 def test_systems_are_marked_by_the_test_of_their_paper(experiment):
     variants = settings(experiment).variants
-    own = "sign" if experiment == CROSS else "sacrebleu"  # by Moses; of masked models
-    compared = {name for name, one in variants.items() if one.baseline and not name.startswith("transformer")}
-    assert {name for name, one in variants.items() if one.test == own} == compared
+    test = "sign" if experiment == CROSS else "sacrebleu"  # by Moses; of masked models
+    compared = {name for name, variant in variants.items() if variant.baseline and not name.startswith("transformer")}
+    assert {name for name, variant in variants.items() if variant.test == test} == compared
 
 
 def test_windows_and_layers_are_those_of_table_3():
@@ -127,8 +133,10 @@ def test_every_table_of_the_paper_can_show_marks(experiment):
     """The metric that is tested is that of a column, in each table with scores of the experiment's test sets."""
     read, shown = settings(experiment), []
     for table in read_papers()[FACTS[experiment]["paper"]].tables:
-        own = [column for column in table.columns if column.languages == read.corpus.direction]
-        metrics = {one.metric for one in own if one.test_set in read.corpus.tests and is_score(one.metric)}
+        columns = [column for column in table.columns if column.languages == read.corpus.direction]
+        metrics = {
+            column.metric for column in columns if column.test_set in read.corpus.tests and is_score(column.metric)
+        }
         assert not metrics or read.significance.metric in metrics
         shown += metrics
     assert shown
@@ -138,24 +146,27 @@ def test_every_system_is_trained_as_its_baseline_is():
     """But for the warm-up: nothing else than what fills its slots may make the difference."""
     for experiment in having("added"):
         read = settings(experiment)
-        for variant, chosen in read.variants.items():
-            if chosen.baseline is None:
+        for variant, variant_settings in read.variants.items():
+            if variant_settings.baseline is None:
                 assert variant == "transformer"
             elif variant.startswith("transformer"):  # another size
-                assert chosen.baseline == "transformer"
-                assert not chosen.slots
+                assert variant_settings.baseline == "transformer"
+                assert not variant_settings.slots
             elif variant == "cmlm":  # another kind of model
-                assert chosen.baseline in read.train.teachers
+                assert variant_settings.baseline in read.train.teachers
             elif variant == "cmlm_raw":  # another text
-                assert plans(experiment)[variant] == plans(experiment)[chosen.baseline]
+                assert plans(experiment)[variant] == plans(experiment)[variant_settings.baseline]
             else:
-                own, other = plans(experiment)[variant], plans(experiment)[chosen.baseline]
-                assert own.training.model.slots != other.training.model.slots
-                assert own.training.model.model == other.training.model.model
-                assert (own.averaging, own.decoding) == (other.averaging, other.decoding)
-                warmup = other.training.training.schedule.warmup
-                schedule = replace(own.training.training.schedule, warmup=warmup)
-                assert replace(own.training.training, schedule=schedule) == other.training.training
+                variant_plan, baseline_plan = plans(experiment)[variant], plans(experiment)[variant_settings.baseline]
+                assert variant_plan.training.model.slots != baseline_plan.training.model.slots
+                assert variant_plan.training.model.model == baseline_plan.training.model.model
+                assert (variant_plan.averaging, variant_plan.decoding) == (
+                    baseline_plan.averaging,
+                    baseline_plan.decoding,
+                )
+                warmup = baseline_plan.training.training.schedule.warmup
+                schedule = replace(variant_plan.training.training.schedule, warmup=warmup)
+                assert replace(variant_plan.training.training, schedule=schedule) == baseline_plan.training.training
 
 
 @pytest.mark.parametrize("experiment", having("like"))
@@ -163,10 +174,10 @@ def test_other_language_pairs_have_the_recipe_of_english_german(experiment):
     original, changed = FACTS[experiment]["like"], FACTS[experiment].get("but", {})
     read, same = settings(experiment), settings(original)
     assert replace(read.significance, minimum_ceiling=90) == same.significance or original == CROSS
-    for variant, chosen in read.variants.items():
-        expected, other = plans(original)[variant], same.variants[variant]
+    for variant, variant_settings in read.variants.items():
+        expected, original_settings = plans(original)[variant], same.variants[variant]
         model = expected.training.model.model
         model = replace(expected.training.model, model=replace(model, **changed.get(model.kind, {})))
         assert plans(experiment)[variant] == replace(expected, training=replace(expected.training, model=model))
-        assert (chosen.label, chosen.test) == (other.label, other.test)
-        assert chosen.baseline == other.baseline or variant == "cmlm"
+        assert (variant_settings.label, variant_settings.test) == (original_settings.label, original_settings.test)
+        assert variant_settings.baseline == original_settings.baseline or variant == "cmlm"

@@ -53,8 +53,8 @@ def made_up(folder, **changes):
     folder.mkdir(parents=True, exist_ok=True)
     experiment = make_experiment(folder, **(GIVEN | changes))
     speeds = read_json(experiment.speeds)
-    for one in speeds["variants"].values():
-        one["slots"]["slot"][0]["mechanism"] = SLOTS[one["slots"]["slot"][0]["mechanism"]]
+    for system in speeds["variants"].values():
+        system["slots"]["slot"][0]["mechanism"] = SLOTS[system["slots"]["slot"][0]["mechanism"]]
     write_json(experiment.speeds, speeds)
     return experiment
 
@@ -136,9 +136,9 @@ def test_the_page_is_well_formed_has_all_pictures_and_needs_no_network(root):
 def test_numbers_are_those_of_results_json(root):
     results = read_json(root.metrics / "results.json")
     query = "group == 'birds en-de, seeds 1, 2' and column == 'test, sacrebleu' and value != ''"
-    found = cells(root, "dual_contextual-table-1", query)
-    assert set(found.variant) == {"transformer", "dual_context_encoder"}
-    for row in found.itertuples():
+    printed = cells(root, "dual_contextual-table-1", query)
+    assert set(printed.variant) == {"transformer", "dual_context_encoder"}
+    for row in printed.itertuples():
         expected = results[row.variant]["test"]["sacrebleu"]
         assert (float(row.value), float(row.deviation)) == (expected["mean"], expected["deviation"])
         assert row.text.startswith(f"{expected['mean']:.2f} ± {expected['deviation']:.2f}")
@@ -148,8 +148,8 @@ def test_numbers_are_those_of_results_json(root):
 def changed_columns(paper, name, ids=(), **changes):
     """A paper whose table with this name has other columns of scores, or some of them."""
 
-    def column(one):
-        return replace(one, **changes) if one.test_set and (not ids or one.id in ids) else one
+    def column(original):
+        return replace(original, **changes) if original.test_set and (not ids or original.id in ids) else original
 
     tables = {table.id: table for table in paper.tables}
     tables[name] = replace(tables[name], columns=tuple(map(column, tables[name].columns)))
@@ -159,8 +159,8 @@ def changed_columns(paper, name, ids=(), **changes):
 def test_a_note_has_the_command_of_every_experiment_that_lacks_systems(root):
     """In the root, of all experiments; in an experiment, of itself. What nothing has run for has no column."""
     paper = changed_columns(PAPER, "Table 1", test_set="test")
-    first, *others = read_all(root)
-    never = next(one for one in others if one.name == "never")
+    first, *other_results = read_all(root)
+    never = next(results for results in other_results if results.name == "never")
     alone = read_all(Experiment(root.folder / "experiments/never"))
     for experiments, expected in (([first, never], ["make repro NAME=never"]), (alone, ["make repro NAME=never"])):
         table_1, *_ = comparisons_of("dual_contextual", paper, experiments)
@@ -274,7 +274,7 @@ def test_latex_prints_what_was_written(text):
     printed, left = "", escape_latex(text)
     back = {written: character for character, written in LATEX_ESCAPES.items() if character != "\n"}
     while left:
-        written = next((one for one in sorted(back, key=len, reverse=True) if left.startswith(one)), left[0])
+        written = next((escape for escape in sorted(back, key=len, reverse=True) if left.startswith(escape)), left[0])
         assert written in back or written not in "\\&%$#_{}~^[]*"
         printed += back.get(written, written)
         left = left[len(written) :]
@@ -309,7 +309,7 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
             assert (f"| {' | '.join(row.summary_cells)} |" in screen) == (row.family == "primary")
     (encoder,) = (row for row in rows if row.says == "Enc-DC is better than the Transformer")
     assert (encoder.place, encoder.published_text, encoder.numbers) == ("Table 1", "+0.89", "")
-    assert [one.corpus for one in encoder.elsewhere] == ["birds en-de"]
+    assert [other.corpus for other in encoder.elsewhere] == ["birds en-de"]
     assert (encoder.verdict, encoder.kind, encoder.reason) == (
         "cannot be tested here",
         "not run",

@@ -32,7 +32,6 @@ from context_nmt.report.writing import write_tables
 from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.metrics import format_difference, format_p
 from context_nmt.results.reading import read_results
-from context_nmt.results.seed_tests import Sample
 from context_nmt.results.significance import compare
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.parameters import Experiment
@@ -121,8 +120,8 @@ def bare(tmp_path_factory):
     changes = {"variants": {"transformer": {}}, "train": {"bitext": ["transformer"]}, "focus": "transformer"}
     experiment = make_experiment(tmp_path_factory.mktemp("bare"), **changes)
     for seed in (1, 2):
-        found = {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
-        write_flat(experiment.analyses(f"transformer-{seed}"), found)
+        accuracies = {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
+        write_flat(experiment.analyses(f"transformer-{seed}"), accuracies)
     write_tables(evaluate_all(experiment))
     return experiment
 
@@ -279,28 +278,28 @@ def test_a_bound_is_treated_as_the_text_of_systems(tmp_path, side):
     assert scores["sacrebleu_of_bound"]["score"] == pytest.approx(100)
 
 
-def test_t_interval_of_known_values():
-    interval = Sample((1.0, 3.0)).interval()
-    assert interval == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
-    assert Sample((1.0,)).interval() is None
-
-
 @pytest.mark.parametrize("metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"])
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     changes = two_systems(metric)
     experiment = evaluate_all(make_experiment(tmp_path, **changes))
     results = read_results(experiment)
-    tested = [one for one in results.measures if getattr(results.estimate("gauss", one).gain, "p", None) is not None]
+    tested = [
+        measure
+        for measure in results.measures
+        if getattr(results.estimate("gauss", measure).gain, "p", None) is not None
+    ]
     assert tested == [Measure("dev", metric), Measure("test", metric)]
     evaluated, tokenized = EvaluationFolder(tmp_path), metric != "sacrebleu"
     lines, references = read_scoring_inputs(evaluated, "gauss-1", "test", tokenized=tokenized)
     baseline, _ = read_scoring_inputs(evaluated, "transformer-1", "test", tokenized=tokenized)
     settings, text = SignificanceSettings(**changes["significance"]), token_origin(evaluated.settings)
     expected = compare(lines, baseline, references, settings, tokenizer="13a", text=text if tokenized else "raw")
-    found = read_flat(experiment.scores("gauss-1"))["test"]
-    assert [found[f"p_{test}_{metric}"]["score"] for test in TESTS] == [expected[test]["p"] or 2 / 50 for test in TESTS]
+    scores = read_flat(experiment.scores("gauss-1"))["test"]
+    assert [scores[f"p_{test}_{metric}"]["score"] for test in TESTS] == [
+        expected[test]["p"] or 2 / 50 for test in TESTS
+    ]
     signature = expected["signature"].removesuffix("|text:raw")
-    assert found[metric] == {"score": expected["system"], "signature": signature}
+    assert scores[metric] == {"score": expected["system"], "signature": signature}
 
 
 def test_focus_is_flat(experiment, monkeypatch):

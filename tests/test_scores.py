@@ -116,8 +116,8 @@ def test_each_definition_sees_only_its_own_difference():
     assert (cased["bleu_tokenized"], cased["bleu_lowercased"]) == (0, 100)
     hypothesis = [reference[0].replace("known", "liked"), reference[1]]
     by_hand = [[line.replace("-", " ##AT##-##AT## ") for line in lines] for lines in (hypothesis, reference)]
-    found = scored(hypothesis, reference)
-    assert found["bleu_compound_split"] == scored(*by_hand)["bleu_tokenized"] != found["bleu_tokenized"]
+    scores = scored(hypothesis, reference)
+    assert scores["bleu_compound_split"] == scored(*by_hand)["bleu_tokenized"] != scores["bleu_tokenized"]
 
 
 def test_tokens_get_no_score_that_is_defined_on_raw_text(tmp_path):
@@ -214,8 +214,8 @@ def test_files_are_compared_as_they_are_scored(tmp_path):
     lines = [f"\u5728\u6cb3\u8fb9\u5531{number}\u9996\u6b4c\u3002" for number in range(30)]
     system, baseline = (write(tmp_path / name, text) for name, text in (("system", lines), ("baseline", lines[::-1])))
     settings = SignificanceSettings(resamples=10)
-    found = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", language="zh")
-    assert found["system"] == pytest.approx(100)
-    assert 0 < found["baseline"] < 100
-    assert "tok:zh" in found["signature"]
-    assert "tok:zh" in found["sacrebleu"]["signature"]
+    comparison = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", language="zh")
+    assert comparison["system"] == pytest.approx(100)
+    assert 0 < comparison["baseline"] < 100
+    assert "tok:zh" in comparison["signature"]
+    assert "tok:zh" in comparison["sacrebleu"]["signature"]

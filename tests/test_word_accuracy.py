@@ -45,8 +45,8 @@ def cases(reference, hypothesis, to_reference, to_hypothesis, similar=None):
     ],
 )
 def test_a_pronoun_is_followed_to_the_source_and_on(hypothesis, links, case):
-    found = cases("They saw it", hypothesis, [(0, 0)], links, similar={"they": {"we"}})
-    assert found == {case, "not_in_source"}  # "it" is linked to nothing
+    counted = cases("They saw it", hypothesis, [(0, 0)], links, similar={"they": {"we"}})
+    assert counted == {case, "not_in_source"}  # "it" is linked to nothing
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_word_is_followed_through_every_source_word_that_it_is_linked_to(texts
 def test_the_accuracy_is_the_weighted_share_of_the_cases_that_count():
     """Of six words, two come out equal, one similar, one different, one is left out, and one is in no source."""
     words, texts = WordPositions("w", [list(range(6))], {"a": {"b"}}), (["a a a a a a"], ["a A b c"])
-    links, missing = [[(place, place) for place in range(5)]], [[]]
+    links, missing = [[(position, position) for position in range(5)]], [[]]
     score = word_accuracy(words, *texts, links, [links[0][:4]], alignment="x")
     counts = {"equal": 2, "similar": 1, "different": 1, "untranslated": 1, "not_in_source": 1, "total": 5}
     assert score == {"score": 0.5, "signature": "words:w|alignment:x|similar:0.5|case:lc", "counts": counts}
