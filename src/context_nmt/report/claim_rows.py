@@ -218,7 +218,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
     designated = next((outcome for outcome in outcomes if outcome.is_designated), None)
     obstacle = find_obstacle(claim, designated)
     # a cost is the same in all experiments
-    others = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
+    other_outcomes = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
     published, published_decimals = published_gains(paper, claim)
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
     empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom", "p"))
@@ -228,7 +228,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         values |= {
             "corpus": designated.results.corpus,
             "system": designated.system.variant,
-            "others": list(dict.fromkeys(other.variant for other in designated.rivals)),
+            "others": list(dict.fromkeys(rival.variant for rival in designated.rivals)),
             "measure": designated.system.measure_name,
             "test_set": designated.system.measures[0].test_set,
             "decimals": designated.decimals,
@@ -266,9 +266,9 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         verdict=verdict,
         kind=obstacle.kind if obstacle else "",
         reason=obstacle.says if obstacle else "",
-        caveat="; ".join(_caveats(designated, obstacle, others if verdict != OPEN else ())),
+        caveat="; ".join(_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())),
         command=claim.command,
-        elsewhere=[_elsewhere(other) for other in others],
+        elsewhere=[_elsewhere(outcome) for outcome in other_outcomes],
         **values,
     )
 
@@ -297,7 +297,9 @@ def _doubts(outcome: Outcome) -> Iterator[str]:
     yield from _processor_notes(outcome)
 
 
-def _caveats(outcome: Outcome | None, obstacle: Obstacle | Confound | None, others: Sequence[Outcome]) -> Iterator[str]:
+def _caveats(
+    outcome: Outcome | None, obstacle: Obstacle | Confound | None, other_outcomes: Sequence[Outcome]
+) -> Iterator[str]:
     """Yield what prevents a verdict, other causes of the difference, and which other experiments disagree."""
     if obstacle:
         yield obstacle.short
@@ -323,11 +325,11 @@ def _caveats(outcome: Outcome | None, obstacle: Obstacle | Confound | None, othe
         yield f"with {fmean(epochs) / fmean(reference_epochs):.1f} {TIMES} the training tokens"
     if any(name in outcome.results.settings.train.distilled for name in outcome.variants):
         yield "all seeds: one teacher run"
-    for other in others:
-        interval = other.interval
-        differs = interval and (interval[0] > 0 or interval[1] < 0) and other.agrees is not outcome.agrees
-        if differs and not any(_doubts(other)):
-            yield f"not on {other.results.settings.corpus.name}"
+    for other_outcome in other_outcomes:
+        interval = other_outcome.interval
+        differs = interval and (interval[0] > 0 or interval[1] < 0) and other_outcome.agrees is not outcome.agrees
+        if differs and not any(_doubts(other_outcome)):
+            yield f"not on {other_outcome.results.settings.corpus.name}"
 
 
 def _processor_notes(outcome: Outcome) -> Iterator[str]:

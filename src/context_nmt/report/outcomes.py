@@ -213,8 +213,10 @@ def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> l
     outcomes.sort(key=lambda outcome: -len(outcome.rivals))
     designated = [outcome for outcome in outcomes if outcome.is_designated]
     recipes = [outcome.results.recipe for outcome in designated if not outcome.is_out_of_date]
-    others = (outcome for outcome in outcomes if not outcome.is_designated and outcome.results.recipe not in recipes)
-    best = with_most_seeds(others, lambda outcome: outcome.results.recipe)
+    undesignated = (
+        outcome for outcome in outcomes if not outcome.is_designated and outcome.results.recipe not in recipes
+    )
+    best = with_most_seeds(undesignated, lambda outcome: outcome.results.recipe)
     return [*designated, *sorted(best, key=lambda outcome: not outcome.is_own_text)]
 
 
@@ -306,7 +308,11 @@ def _available_measures(
     if metrics & set(COST_METRICS):
         measures = [Measure("", metric) for metric, _, _ in measure.combinations]
     else:
-        layers = {known.layer or 0 for name, known in results.estimates if name == variant and known.metric in metrics}
+        layers = {
+            estimated.layer or 0
+            for name, estimated in results.estimates
+            if name == variant and estimated.metric in metrics
+        }
         measures = measure.measures_on(test_set, max(layers, default=0))
     names = [variant, *([results.settings.variants[variant].baseline or ""] if claim.gains else [])]
     return [
