@@ -66,7 +66,7 @@ def first(tmp_path_factory):
 
 
 def opened(results, gate=GATE, **values):
-    """The same experiment with a gate for some variants: a number, or one for each seed."""
+    """The same experiment with a gate for some variants: one number, or a number for each seed."""
     rows = dict(results.rows)
     for variant, numbers in values.items():
         by_seed = numbers if isinstance(numbers, tuple) else (numbers,) * len(results.settings.seeds)
@@ -112,7 +112,7 @@ def test_a_claim_is_judged_by_its_differences_over_seeds(first, measure, differe
 
 
 def test_an_equivalence_is_tested_at_its_own_level(first):
-    """Two one-sided tests at 5%, as scipy has them: the p is not doubled."""
+    """There are two one-sided tests at 5%, as in scipy: p is not doubled."""
     differences = (0.3, -0.2, 0.25, -0.1, 0.2)
     (row,) = judged(five_seeds(first, BLEU, dual_context_encoder=differences), replace(SCORES, direction="equal"))
     above = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
@@ -238,7 +238,7 @@ def test_two_costs_are_paired_by_round_and_differ_by_a_share_of_the_other(first)
 
 
 def claim_cases(first):
-    """Yield a name, experiments, claims of one paper about them, and what else the paper has."""
+    """Yield a name, experiments, claims of one paper about them, and other keys of the paper."""
     system, fusion, joint = "dual_context_encoder", *OTHERS
     clear = five_seeds(first, dual_context_encoder=CLEAR)
     mixed = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
@@ -310,7 +310,7 @@ def claim_cases(first):
 
 
 def test_claims_of_every_kind_have_the_rows_of_before(first):
-    """The test of each is proven right by others here; this is about who is compared, and what is said of it."""
+    """Other tests here check the statistics; this test checks who is compared, and how a row describes it."""
     rows_by_case = {}
     for name, experiments, claims, paper in claim_cases(first):
         rows = judged(experiments, *claims, **paper)
@@ -322,7 +322,7 @@ def test_claims_of_every_kind_have_the_rows_of_before(first):
 
 
 def said(row):
-    """What a row says, without what is empty or the same in all."""
+    """Return the values of a row, except empty values and values that all rows share."""
     constant_fields = {
         "id",
         "paper",
@@ -397,12 +397,12 @@ def outcome_cases(first):
 
 
 def _on(paper, name, columns=(), **changes):
-    """The paper without claims, where some or all columns of scores of a table are about other text."""
+    """The paper without claims, in which some or all columns of scores of a table are about other text."""
     return replace(changed_columns(paper, name, columns, **changes), claims=())
 
 
 def test_who_is_compared_on_which_measure(first):
-    """With their numbers, and whether they are on the text of the claim's table."""
+    """Outcomes are described by their numbers, and by whether they are on the text of the claim's table."""
     numbers_by_case = {}
     for name, paper, claim, results in outcome_cases(first):
         outcomes = outcomes_of(paper, claim, [results])

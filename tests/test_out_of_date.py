@@ -88,9 +88,8 @@ def test_another_plan_concerns_the_systems_that_read_it(experiment, plan):
 def test_settings_that_no_plan_has_yet_concern_all_systems(experiment, key, value):
     experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | {key: value}), encoding="utf-8")
     edited = Experiment(experiment.folder)
-    assert variants_out_of_date(edited) == (
-        [] if key == "seeds" else list(edited.settings.variants)
-    )  # the order of seeds
+    expected = [] if key == "seeds" else list(edited.settings.variants)  # the order of seeds does not matter
+    assert variants_out_of_date(edited) == expected
 
 
 @pytest.mark.parametrize("stage", ["train@gauss-2", "average@gauss-1", "decode@gauss-1"])

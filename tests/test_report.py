@@ -1,4 +1,4 @@
-"""The report: every table and figure of the papers, the numbers of experiments, and pages that stand alone."""
+"""The report: every table and figure of the papers, the numbers of experiments, and self-contained pages."""
 
 import re
 from dataclasses import replace
@@ -61,7 +61,7 @@ def made_up(folder, **changes):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """The default experiment with two seeds, another one with the same recipe and one seed, and one that never ran."""
+    """The default experiment with two seeds, one with the same recipe and one seed, and one that never ran."""
     folder = tmp_path_factory.mktemp("project")
     others = {"dual_context_decoder": {"baseline": "transformer"}, "dual_context_both": {"baseline": "transformer"}}
     bitext = [*GIVEN["train"]["bitext"], *others]
@@ -84,7 +84,7 @@ def changed(results, **settings):
 
 
 def cells(experiment, table, query):
-    """The rows of a table's CSV that a query finds; empty cells are ""."""
+    """Return the rows of a table's CSV that match a query; empty cells are ""."""
     path = experiment.reports / "tables" / f"{table}.csv"
     return pd.read_csv(path, keep_default_na=False, dtype=str).query(query)
 
@@ -146,7 +146,7 @@ def test_numbers_are_those_of_results_json(root):
 
 
 def changed_columns(paper, name, ids=(), **changes):
-    """A paper whose table with this name has other columns of scores, or some of them."""
+    """Return a paper in which some or all columns of scores of a table are changed."""
 
     def column(original):
         return replace(original, **changes) if original.test_set and (not ids or original.id in ids) else original
@@ -157,7 +157,7 @@ def changed_columns(paper, name, ids=(), **changes):
 
 
 def test_a_note_has_the_command_of_every_experiment_that_lacks_systems(root):
-    """In the root, of all experiments; in an experiment, of itself. What nothing has run for has no column."""
+    """The root's report is about all experiments; an experiment that never ran has no column."""
     paper = changed_columns(PAPER, "Table 1", test_set="test")
     first, *other_results = read_all(root)
     never = next(results for results in other_results if results.name == "never")
@@ -184,9 +184,14 @@ def test_an_experiment_s_own_report_has_only_what_it_knows_something_about(root)
 
 
 def test_the_same_bytes_come_out_again(root):
-    before = {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
+    def written():
+        paths = (path for folder in (root.metrics, root.reports) for path in folder.rglob("*") if path.is_file())
+        return {path: path.read_bytes() for path in paths}
+
+    before = written()
+    write_tables(evaluate_all(root))
     write_report(root)
-    assert before == {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
+    assert written() == before
 
 
 @pytest.mark.parametrize(("batches", "accumulation"), [(100, 1), (83, 1), (83, 3), (250, 4), (5000, 1)])
@@ -205,7 +210,7 @@ def test_learning_curves_bound_the_epochs_of_a_training(root, batches, accumulat
 
 
 def test_what_a_training_costs(root):
-    """With the training that it continues; nothing is said from few points of a curve."""
+    """Costs include the training that a system continues, and are unknown if a curve has few points."""
     results = read_all(root)[0]
     plain, joint, dual = (System(name, results) for name in ("transformer", "han_joint", "dual_context_encoder"))
     assert plain.tokens == pytest.approx(20, rel=0.05)

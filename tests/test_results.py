@@ -1,4 +1,4 @@
-"""Scores of runs, their means over seeds, differences to baselines, tables and the focus."""
+"""Scores of runs, their means over seeds, differences from baselines, tables and the focus."""
 
 import pytest
 import yaml
@@ -82,7 +82,7 @@ def rich(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
-    """One whose p says little: of `again`, better than its baseline with a seed, and worse with another.
+    """An experiment with doubtful p-values: `again` is better than its baseline with one seed and worse with the other.
 
     A p of `gauss` is larger with one seed, a score has another signature, and a test was against another system.
     """
@@ -98,7 +98,7 @@ def odd(tmp_path_factory):
 
 
 def two_systems(metric):
-    """What differs in params.yaml of an experiment with two systems and one seed."""
+    """The changes of params.yaml for an experiment with two systems and one seed."""
     variants = {name: PARAMETERS["variants"][name] for name in ("transformer", "gauss")}
     settings = {"metric": metric, "resamples": 50, "seed": 1}
     return {"variants": variants, "train": {"bitext": list(variants)}, "significance": settings, "seeds": [1]}
@@ -106,7 +106,7 @@ def two_systems(metric):
 
 @pytest.fixture(scope="module")
 def once(tmp_path_factory):
-    """One with a seed, of which nothing is known over seeds, and a bootstrap that never loses: its p is 2 / 50."""
+    """An experiment with one seed, and a bootstrap in which the system always wins: its p is 2 / 50."""
     changes = two_systems("sacrebleu")
     changes["variants"] = {"transformer": {}, "gauss": {"baseline": "transformer"}}
     experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("once"), **changes))
@@ -116,7 +116,7 @@ def once(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """One with a system that has no baseline, no gate and no attention that is shown."""
+    """An experiment with a single system, which has no baseline and shows no gate and no attention."""
     changes = {"variants": {"transformer": {}}, "train": {"bitext": ["transformer"]}, "focus": "transformer"}
     experiment = make_experiment(tmp_path_factory.mktemp("bare"), **changes)
     for seed in (1, 2):
@@ -128,7 +128,7 @@ def bare(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def partly(tmp_path_factory):
-    """One that has run in part: systems without a seed, a run, a set or any; another kind of model, and signature."""
+    """An experiment that has run in part: systems lack a seed, a run, a set or everything; one signature differs."""
     experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("partly")))
     experiment.scores("gauss-2").unlink()
     write_flat(experiment.scores("again-1"), {"dev": read_flat(experiment.scores("again-1"))["dev"]})
@@ -153,10 +153,7 @@ def partly(tmp_path_factory):
 @pytest.mark.parametrize("name", ["results.csv", "results.json", "results.md", "analyses.md", "pictures.txt"])
 @pytest.mark.parametrize("state", ["experiment", "rich", "partly", "odd", "once", "bare"])
 def test_tables_and_pages_are_as_before(request, state, name):
-    """Means and deviations over seeds, gains from baselines, intervals, p-values and marks, and a dash for the rest.
-
-    Of pictures, their titles, systems, axes and legends.
-    """
+    """Tables have means, deviations, gains, intervals, p-values and marks; of pictures, all texts are compared."""
     experiment = request.getfixturevalue(state)
     if name == "pictures.txt":
         paths = sorted((experiment.reports / "pages/figures").iterdir())
@@ -169,7 +166,7 @@ def test_tables_and_pages_are_as_before(request, state, name):
 
 @pytest.mark.parametrize("old", [("gauss",), ("transformer",), ("transformer", "gauss", "again", "alone")])
 def test_systems_that_are_out_of_date_are_marked(experiment, old):
-    """They have no costs, and no difference from those that are not; those of one run of the pipeline stay."""
+    """They have no costs, and no differences from systems that are up to date; other differences stay."""
     write_page(
         experiment.folder / "page.md", "results.md.j2", page=results_page(read_results(experiment, out_of_date=old))
     )
@@ -178,7 +175,7 @@ def test_systems_that_are_out_of_date_are_marked(experiment, old):
 
 @pytest.mark.parametrize("width", [60, 200])
 def test_the_main_results_are_printed_with_their_signature(experiment, capsys, monkeypatch, width):
-    """Where there is no room for all columns, the others are whole."""
+    """Columns that do not fit are left out as a whole."""
     monkeypatch.setattr(overview, "WIDTH_OF_FILES", width)
     print_results(experiment)
     assert_golden(capsys.readouterr().out.replace(str(experiment.folder), "FOLDER"), f"main-{width}.txt")
@@ -186,7 +183,7 @@ def test_the_main_results_are_printed_with_their_signature(experiment, capsys, m
 
 @pytest.mark.parametrize("run", ["transformer-1", "transformer-2", "gauss-2"])
 def test_scores_of_runs_are_as_before(rich, run):
-    """Of text, in the first file without a baseline, too; tests are against the baseline of the same seed."""
+    """The first file without a baseline also has sizes of the text; tests compare runs with the same seed."""
     assert_golden(rich.scores(run).read_text(encoding="utf-8"), f"scores-{run}.csv")
 
 
@@ -314,18 +311,6 @@ def test_focus_is_flat(experiment, monkeypatch):
     with pytest.raises(UserError, match=r"params\.yaml: focus: no results of 'gauss'; there are other"):
         focus.main()
     write_json(experiment.metrics / "results.json", results)
-
-
-def test_same_bytes_on_a_second_run(experiment):
-    def written():
-        folders = (experiment.metrics, experiment.reports)
-        files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-        return {str(path): path.read_bytes() for path in files}
-
-    before = written()
-    evaluate_all(experiment)
-    write_tables(experiment)
-    assert written() == before
 
 
 def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):

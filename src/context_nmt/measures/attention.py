@@ -72,9 +72,7 @@ def attention_measures(analysed: AnalysisInput, tagged: Mapping[str, Sequence[Se
                 means.add(f"divergence_{kind}", layer, jensen_shannon(*distributions), queries)
                 means.add(f"literal_divergence_{kind}", layer, jensen_shannon(*greatest), queries)
                 means.add(f"head_divergence_{kind}", layer, jensen_shannon(*maps).mean(1), queries)
-        gates: dict[tuple[str, bool], list[Tensor]] = defaultdict(
-            list
-        )  # by metric, and whether it is on the source side
+        gates: dict[tuple[str, bool], list[Tensor]] = defaultdict(list)  # by metric, and whether on the source side
         for site in sites:
             kind, layer, shows = site.kind, site.layer, site.shows
             queries = batch.encoder if kind == "encoder" else batch.target

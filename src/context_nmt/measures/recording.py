@@ -149,9 +149,8 @@ class SentenceMeans:
     """Means over the real positions of each sentence, then over sentences, by metric and layer."""
 
     def __init__(self) -> None:
-        self._sentence_values: dict[str, dict[int, list[float]]] = defaultdict(
-            lambda: defaultdict(list)
-        )  # by metric and layer
+        # by metric and layer
+        self._sentence_values: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, metric: str, layer: int, values: Tensor, real: Tensor) -> None:
         """Add the values [B, T] of a batch; `real` [B, T] marks the positions that count."""

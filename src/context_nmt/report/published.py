@@ -23,7 +23,7 @@ COST_METRICS = (
     "training_speed",
     "decoding_speed",
     ITERATIONS_METRIC,
-)  # of a system, not of its output
+)  # do not depend on a system's output
 BLEU_MARGIN = 0.5  # systems that differ by at most this are alike
 
 
@@ -68,7 +68,7 @@ class PaperColumn(Checked):
 
     id: str
     label: str
-    metric: str  # as in results.csv, or one of COSTS
+    metric: str  # as in results.csv, or one of COST_METRICS
     layer: int | None = None
     tag: int | str = ""
     test_set: str | None = None
@@ -147,9 +147,9 @@ class PaperTable(Checked):
     headline: tuple[str, ...] = ()  # variants whose gains are the paper's main result
 
     def __post_init__(self) -> None:
-        members = [member for column in self.columns for member in column.expanded()]
-        columns = tuple(replace(expanded, languages=expanded.languages or self.languages) for expanded in members)
-        object.__setattr__(self, "columns", columns)
+        columns = [expanded for column in self.columns for expanded in column.expanded()]
+        with_languages = (replace(column, languages=column.languages or self.languages) for column in columns)
+        object.__setattr__(self, "columns", tuple(with_languages))
 
     @property
     def has_scores(self) -> bool:
@@ -277,12 +277,12 @@ class Paper(Checked):
 
     def columns_of(self, claim: Claim) -> list[PaperColumn]:
         """Return the columns that show a claim: those of its measure or, if it names none, all scores of its table."""
-        table, members = self.table_of(claim), claim.measure.combinations if claim.measure else ()
+        table, measures = self.table_of(claim), claim.measure.combinations if claim.measure else ()
         return [
             column
             for column in (table.columns if table else ())
             if (not claim.columns or column.id in claim.columns)
-            and ((column.metric, column.layer, column.tag) in members if members else is_score(column.metric))
+            and ((column.metric, column.layer, column.tag) in measures if measures else is_score(column.metric))
         ]
 
 
