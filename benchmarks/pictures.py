@@ -5,7 +5,15 @@ from pathlib import Path
 from matplotlib.ticker import LogLocator, NullLocator
 
 from benchmarks.report import Part
-from context_nmt.report.panels import COLOURS, LINES, MARKERS, label_axes, legend, panels_of, style
+from context_nmt.report.panels import (
+    COLOURS,
+    LINE_STYLES,
+    MARKERS,
+    draw_panels,
+    draw_shared_legend,
+    label_axes,
+    line_style,
+)
 
 ABOVE, BELOW = (0, 8), (0, -15)  # points between a marker and its label
 
@@ -20,7 +28,7 @@ def draw_searches(part: Part, path: Path) -> None:
     systems = dict[str, list[str]]()
     for row in bleu:
         systems.setdefault(row.rpartition(", ")[0], []).append(row)
-    with panels_of(path, len(relative), height=4.2) as (figure, panels):
+    with draw_panels(path, len(relative), height=4.2) as (figure, panels):
         for panel, (title, speeds) in zip(panels, relative.items(), strict=True):
             base, _, mode = title.removeprefix("speed / ").rpartition(", ")
             for number, (system, rows) in enumerate(systems.items()):
@@ -34,7 +42,7 @@ def draw_searches(part: Part, path: Path) -> None:
                     ],
                     color=COLOURS[number],
                     marker=MARKERS[number],
-                    linestyle=LINES[number],
+                    linestyle=LINE_STYLES[number],
                     linewidth=1,
                     markersize=7,
                     capsize=3,
@@ -62,18 +70,18 @@ def draw_growth(part: Part, path: Path, titles: tuple[str, ...]) -> None:
 
     Rows of the tables are named `STAGE, PAIRS pairs`.
     """
-    with panels_of(path, len(titles), height=3.4) as (figure, panels):
+    with draw_panels(path, len(titles), height=3.4) as (figure, panels):
         for panel, title in zip(panels, titles, strict=True):
             stages = dict[str, dict[float, float]]()
             for row, value in part.tables[title].items():
                 stage, _, pairs = row.removesuffix(" pairs").partition(", ")
                 stages.setdefault(stage, {})[int(pairs.replace(",", "")) / 1e6] = value
             for number, (stage, values) in enumerate(stages.items()):
-                panel.plot(list(values), list(values.values()), label=stage, **style(number))
+                panel.plot(list(values), list(values.values()), label=stage, **line_style(number))
                 if title == titles[0]:
                     per_million = next(value / size for size, value in values.items())
                     constant = [per_million * size for size in values]
                     panel.plot(list(values), constant, color="0.6", linewidth=0.8, label="constant per pair", zorder=0)
             panel.set_ylim(bottom=0)
             label_axes(panel, title, "million sentence pairs", title)
-        legend(figure, panels)
+        draw_shared_legend(figure, panels)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.report.writing import write_report, write_tables
-from context_nmt.results.out_of_date import old_results
+from context_nmt.results.out_of_date import results_out_of_date
 from context_nmt.settings.parameters import Experiment
 
 
@@ -52,7 +52,7 @@ def main(
     Example: python stages report
     """
     experiment = Experiment()
-    old = old_results(experiment) if mark else []
+    old = results_out_of_date(experiment) if mark else []
     if old or not mark:
         write_tables(experiment, old)
         write_report(experiment, old)

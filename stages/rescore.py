@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.rescored import rescore_run
+from context_nmt.measures.rescoring import rescore_run
 from stages import Device
 
 

@@ -1,4 +1,4 @@
-"""Rows by short names, for tests that know a number by its name; and golden files."""
+"""Rows as flat dictionaries by short names, and golden files."""
 
 import os
 import re
@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from context_nmt.files import read_json
-from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, read_rows, row, write_rows
-from context_nmt.report.papers.claim_rows import ClaimRow
-from context_nmt.results.metrics import name_of
+from context_nmt.measures.rows import CHANCE, HUMAN, TEXT, Measure, Row, read_rows, write_rows
+from context_nmt.report.claim_rows import ClaimRow
+from context_nmt.results.metrics import measure_name
 
-PARTS = (  # of a name, the first that fits
+NAME_PATTERNS = (  # the first that matches a name counts
     r"(?P<metric>items|probe_deviation|probe|apt_\w+_words|p_[a-z]+)_(?P<tag>.+)",
     r"(?P<metric>lexical_\w+coder_by_(?:frequency|tag))_(?P<tag>.+)_(?P<layer>\d)",
     r"(?P<metric>ngram_accuracy|bleu_of_\w+|sentences_of_\w+)_(?P<tag>\d+)",
@@ -21,64 +21,63 @@ PARTS = (  # of a name, the first that fits
 
 
 def flat(rows):
-    """{name: value}."""
-    return {name_of(one.measure): one.value for one in rows}
+    """Return {name: value}."""
+    return {measure_name(written.measure): written.value for written in rows}
 
 
 def by_name(rows):
-    """{test_set: {name: {"score", "signature"}}}; what is of no run has names such as cohesion_human."""
-    found = {}
-    for one in rows:
-        name = name_of(one.measure) + (f"_{one.subject}" if one.subject else "")
-        found.setdefault(one.measure.test_set, {})[name] = {"score": one.value, "signature": one.signature}
-    return found
+    """Return {test_set: {name: {"score", "signature"}}}; numbers without a run have names such as cohesion_human."""
+    scores = {}
+    for written in rows:
+        name = measure_name(written.measure) + (f"_{written.subject}" if written.subject else "")
+        scores.setdefault(written.measure.test_set, {})[name] = {"score": written.value, "signature": written.signature}
+    return scores
 
 
 def read_flat(path):
-    """What `by_name` finds in a file."""
+    """Return `by_name` of the rows in a file."""
     return by_name(read_rows(path))
 
 
-def rows_of(found):
-    """Yield the rows of what `by_name` gives; a value may stand in place of score and signature."""
-    for test_set, names in found.items():
-        for name, given in names.items():
-            score = given if isinstance(given, dict) else {"score": given}
-            of = next((one for one in (CHANCE, HUMAN, TEXT) if name.endswith(f"_{one}")), "")
-            one = measure(test_set, name.removesuffix(f"_{of}"))
-            parts = {"layer": one.layer, "tag": one.tag, "signature": score.get("signature", ""), "subject": of}
-            yield row(test_set, one.metric, score["score"], **parts)
+def rows_of(scores):
+    """Yield the rows of a dictionary like that of `by_name`; a number may replace a score and its signature."""
+    for test_set, by_name in scores.items():
+        for name, value in by_name.items():
+            score = value if isinstance(value, dict) else {"score": value}
+            subject = next((suffix for suffix in (CHANCE, HUMAN, TEXT) if name.endswith(f"_{suffix}")), "")
+            named = measure(test_set, name.removesuffix(f"_{subject}"))
+            yield Row(named, score["score"], score.get("signature", ""), subject)
 
 
 def measure(test_set, name):
-    """The measure that goes by a name; on a contrastive set SET_CATEGORY or SET_CATEGORY_normalized."""
+    """Return the measure with a name; on a contrastive set, names are SET_CATEGORY or SET_CATEGORY_normalized."""
     accuracy = re.fullmatch(rf"{test_set}_(.+?)(_normalized)?", name)
     if accuracy:
         return Measure(test_set, f"accuracy{accuracy[2] or ''}", tag=accuracy[1])
-    found = next(match for part in PARTS if (match := re.fullmatch(part, name))).groupdict()
-    layer = found.get("layer")
-    return Measure(test_set, found["metric"], layer and int(layer), found.get("tag", ""))
+    parts = next(match for pattern in NAME_PATTERNS if (match := re.fullmatch(pattern, name))).groupdict()
+    layer = parts.get("layer")
+    return Measure(test_set, parts["metric"], layer and int(layer), parts.get("tag", ""))
 
 
-def write_flat(path, found):
-    """Write what `rows_of` takes."""
-    write_rows(path, "run-1", rows_of(found))
+def write_flat(path, scores):
+    """Write the rows of a dictionary, see `rows_of`."""
+    write_rows(path, "run-1", rows_of(scores))
 
 
-def add_flat(path, found):
-    """Add it to a file."""
-    write_rows(path, "run-1", [*read_rows(path), *rows_of(found)])
+def add_flat(path, scores):
+    """Add the rows of a dictionary to a file."""
+    write_rows(path, "run-1", [*read_rows(path), *rows_of(scores)])
 
 
-def change(path, wanted, **changes):
-    """Change the value or the signature of one row of a file, that of a measure."""
+def change(path, measure, **changes):
+    """Change the value or the signature of a measure's row in a file."""
     rows = list(read_rows(path))
-    assert any(one.measure == wanted for one in rows)
-    write_rows(path, "run-1", [replace(one, **changes) if one.measure == wanted else one for one in rows])
+    assert any(row.measure == measure for row in rows)
+    write_rows(path, "run-1", [replace(row, **changes) if row.measure == measure else row for row in rows])
 
 
 def read_claims(experiment):
-    """The rows of metrics/claims.json."""
+    """Read the rows of metrics/claims.json."""
     return [ClaimRow(**row) for row in read_json(experiment.metrics / "claims.json")["claims"]]
 
 

@@ -18,7 +18,7 @@ from context_nmt.corpus.vocabulary import BEGIN, BYTES, END, SPECIALS, Vocabular
 from context_nmt.decoding import masked_search
 from context_nmt.measures.attention import attention_measures, jensen_shannon
 from context_nmt.measures.parts_of_speech import TaggedWord, tagged_words
-from context_nmt.measures.recording import Analysed, attentions
+from context_nmt.measures.recording import AnalysisInput, attention_sites
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.attention import Shows
@@ -51,7 +51,7 @@ def analysed(corpus):
 
     def make(slots=None, **settings):
         model = small_model(slots, vocabulary=len(corpus.target_vocabulary), **settings)
-        return Analysed(model, corpus, "valid", SETTINGS)
+        return AnalysisInput(model, corpus, "valid", SETTINGS)
 
     with torch.no_grad():
         yield make
@@ -59,7 +59,9 @@ def analysed(corpus):
 
 def measured(analysed, *prefixes, **tagged):
     """The measures whose names begin like this."""
-    return {name: one for name, one in flat(attention_measures(analysed, tagged)).items() if name.startswith(prefixes)}
+    return {
+        name: value for name, value in flat(attention_measures(analysed, tagged)).items() if name.startswith(prefixes)
+    }
 
 
 def sentences_of(corpus):
@@ -73,8 +75,8 @@ def watched(*modules, keep=lambda module, inputs, output: output[0].tolist()):
     """Yield a list for each module of what `keep` makes of its calls."""
     kept = [[] for _ in modules]
     handles = [
-        module.register_forward_hook(lambda *call, own=own: own.append(keep(*call)))
-        for module, own in zip(modules, kept, strict=True)
+        module.register_forward_hook(lambda *call, calls=calls: calls.append(keep(*call)))
+        for module, calls in zip(modules, kept, strict=True)
     ]
     yield kept
     for handle in handles:
@@ -92,10 +94,10 @@ def bits(distribution):
 
 def slow_locality(analysed, run):
     """Layer by layer and head by head; `run` takes the ids of one sentence."""
-    attentions = [layer.cross_attention for layer in analysed.model.decoder.layers]
-    single, mean = ([[] for _ in attentions] for _ in range(2))
+    sites = [layer.cross_attention for layer in analysed.model.decoder.layers]
+    single, mean = ([[] for _ in sites] for _ in range(2))
     for source, inputs in sentences_of(analysed.corpus):
-        with watched(*(one.attend.weights for one in attentions)) as kept:
+        with watched(*(site.attend.weights for site in sites)) as kept:
             run(source, inputs)
         for layer, calls in enumerate(kept):
             weights = calls[-1]  # [H][T][S]
@@ -115,14 +117,14 @@ def test_locality_of_an_autoregressive_model_is_read_on_the_reference(analysed):
 
 def test_locality_of_a_masked_model_is_that_of_its_last_iteration(analysed):
     masked = analysed(GATED, **MASKED)
-    found = measured(masked, "loca")
+    measures = measured(masked, "loca")
 
     def run(ids, _):
         lengths = masked_search.best_lengths(masked.model, ids, SETTINGS)
         masked_search.mask_predict(masked.model, masked.model.encode(ids), lengths, SETTINGS.iterations)
 
-    assert all(0 < found.pop(f"local_share_{number}") < 1 for number in NUMBERS)
-    assert found == pytest.approx(slow_locality(masked, run), abs=1e-6)
+    assert all(0 < measures.pop(f"local_share_{number}") < 1 for number in NUMBERS)
+    assert measures == pytest.approx(slow_locality(masked, run), abs=1e-6)
 
 
 def test_the_local_share_is_one_less_the_gate(analysed):
@@ -130,8 +132,8 @@ def test_the_local_share_is_one_less_the_gate(analysed):
     for number, layer in enumerate(gated.model.decoder.layers, start=1):
         layer.cross_attention.gate[0].weight.zero_()
         layer.cross_attention.gate[0].bias.fill_(math.log(number))  # 1/2, 2/3
-    found = measured(gated, "local_share")
-    assert [found["local_share_1"], found["local_share_2"]] == pytest.approx([1 / 2, 1 / 3], abs=1e-6)
+    shares = measured(gated, "local_share")
+    assert [shares["local_share_1"], shares["local_share_2"]] == pytest.approx([1 / 2, 1 / 3], abs=1e-6)
 
 
 class Opaque(nn.Module):
@@ -153,16 +155,16 @@ def test_an_attention_that_does_not_show_one_map_has_no_locality(analysed, times
     plain = analysed()
     before = measured(plain, "")
     plain.model.decoder.layers[1].cross_attention = Opaque(times)
-    found = measured(plain, "")
+    after = measured(plain, "")
     first = ("locality_entropy_1", "locality_entropy_of_mean_map_1")
-    assert {name: found[name] for name in first} == {name: before[name] for name in first}
-    assert set(found) == (set(before) if times == 1 else set(first))
+    assert {name: after[name] for name in first} == {name: before[name] for name in first}
+    assert set(after) == (set(before) if times == 1 else set(first))
 
 
-def nats(one, other):
+def nats(first, second):
     """JS of two rows by its definition."""
-    mean = [(p + q) / 2 for p, q in zip(one, other, strict=True)]
-    return sum(p * math.log(p / m) / 2 for row in (one, other) for p, m in zip(row, mean, strict=True) if p > 0)
+    mean = [(p + q) / 2 for p, q in zip(first, second, strict=True)]
+    return sum(p * math.log(p / m) / 2 for row in (first, second) for p, m in zip(row, mean, strict=True) if p > 0)
 
 
 def slow_divergences(analysed, layer, run, first=0):
@@ -175,7 +177,9 @@ def slow_divergences(analysed, layer, run, first=0):
         maps = [calls[0] for calls in kept]  # [H][T][S]
         maxima, as_they_are, queries = [], [], range(first, len(maps[0][0]))
         for t in queries:
-            greatest = [[max(column) for column in zip(*(head[t] for head in one), strict=True)] for one in maps]
+            greatest = [
+                [max(column) for column in zip(*(head[t] for head in unit_map), strict=True)] for unit_map in maps
+            ]
             maxima.append(nats(*([value / sum(row) for value in row] for row in greatest)))
             as_they_are.append(nats(*greatest))
         of_maxima.append(fmean(maxima))
@@ -187,36 +191,36 @@ def slow_divergences(analysed, layer, run, first=0):
 def test_the_divergence_of_two_units_equals_a_slow_one(analysed):
     dual = analysed(DUAL)
     expected = {}
-    for place in ("encoder", "decoder"):
-        layers = [slow_divergences(dual, layer, dual.model) for layer in getattr(dual.model, place).layers]
+    for stack in ("encoder", "decoder"):
+        layers = [slow_divergences(dual, layer, dual.model) for layer in getattr(dual.model, stack).layers]
         for measure, values in zip(DIVERGENCES, zip(*layers, strict=True), strict=True):
-            expected |= by_layer(f"{measure}_{place}", values)
+            expected |= by_layer(f"{measure}_{stack}", values)
     assert measured(dual, *DIVERGENCES) == pytest.approx(expected, abs=1e-6)  # as it is rounded
 
 
 def test_the_length_before_a_masked_model_s_source_is_no_query(analysed):
     masked = analysed(filled("dual_context", SELF[0], kernel_size=3), **MASKED)
-    found, model = measured(masked, *DIVERGENCES), masked.model
+    measures, model = measured(masked, *DIVERGENCES), masked.model
     expected = slow_divergences(masked, model.encoder.layers[1], lambda source, _: model.encode(source), first=1)
-    assert [found[f"{name}_encoder_2"] for name in DIVERGENCES] == pytest.approx(expected, abs=1e-6)
+    assert [measures[f"{name}_encoder_2"] for name in DIVERGENCES] == pytest.approx(expected, abs=1e-6)
 
 
 distributions = st.lists(st.sampled_from([0.0, 0.1, 1.0, 7.0]), min_size=4, max_size=4).filter(any)
 
 
 @given(distributions, distributions)
-def test_the_divergence_is_that_of_the_definition_and_bounded(one, other):
-    one, other = ([value / sum(row) for value in row] for row in (one, other))
-    (found,) = jensen_shannon(*(torch.tensor([row], dtype=torch.float64) for row in (one, other))).tolist()
-    assert found == pytest.approx(nats(one, other), abs=1e-10) == pytest.approx(nats(other, one), abs=1e-10)
-    assert 0 <= found <= math.log(2) + 1e-12  # that of rows apart
+def test_the_divergence_is_that_of_the_definition_and_bounded(first, second):
+    first, second = ([value / sum(row) for value in row] for row in (first, second))
+    (divergence,) = jensen_shannon(*(torch.tensor([row], dtype=torch.float64) for row in (first, second))).tolist()
+    assert divergence == pytest.approx(nats(first, second), abs=1e-10) == pytest.approx(nats(second, first), abs=1e-10)
+    assert 0 <= divergence <= math.log(2) + 1e-12  # that of rows apart
 
 
 def test_the_mean_divergence_is_over_the_layers_that_have_two_units(analysed):
     one_layer = {SELF[0]: (Filling(mechanism="multi_head_attention"), DUAL[SELF[0]][1])}
-    found = measured(analysed(one_layer), *DIVERGENCES)
-    assert set(found) == {f"{name}_encoder{end}" for name in DIVERGENCES for end in ("", "_2")}
-    assert found["divergence_encoder"] == found["divergence_encoder_2"]
+    measures = measured(analysed(one_layer), *DIVERGENCES)
+    assert set(measures) == {f"{name}_encoder{end}" for name in DIVERGENCES for end in ("", "_2")}
+    assert measures["divergence_encoder"] == measures["divergence_encoder_2"]
 
 
 def opened(module, inputs, _):
@@ -232,31 +236,31 @@ def opened(module, inputs, _):
 def test_gates_of_queries_and_keys_are_the_lambdas_of_the_equation(analysed):
     context = analysed(CONTEXT)
     expected = {}
-    for place in ("encoder", "decoder"):
+    for stack in ("encoder", "decoder"):
         for side in ("query", "key"):
-            layers = getattr(context.model, place).layers
+            layers = getattr(context.model, stack).layers
             with watched(*(getattr(layer.self_attention, side) for layer in layers), keep=opened) as kept:
                 for ids in sentences_of(context.corpus):
                     context.model(*ids)
-            expected |= by_layer(f"gate_{place}_{side}", [fmean(map(fmean, calls)) for calls in kept])
+            expected |= by_layer(f"gate_{stack}_{side}", [fmean(map(fmean, calls)) for calls in kept])
     assert measured(context, "gate") == pytest.approx(expected, abs=1e-6)
 
 
 def test_gates_of_shortcuts_are_r_of_keys_and_values(analysed):
     """With the projections at 0, r is the sigmoid of its bias at every position."""
     shortcuts = analysed(SHORTCUTS)
-    found = attentions(shortcuts.model)
-    assert [(one.place, one.layer) for one in found] == [
+    sites = attention_sites(shortcuts.model)
+    assert [(site.kind, site.layer) for site in sites] == [
         (place, number) for place in ("encoder", "decoder", "cross") for number in NUMBERS
     ]
     expected = {}
-    for number, attention in enumerate(found):
-        assert attention.shows.gates.keys() == {"key", "value"}
-        for side, name in attention.shows.gates.items():
+    for number, site in enumerate(sites):
+        assert site.shows.gates.keys() == {"key", "value"}
+        for side, name in site.shows.gates.items():
             module = shortcuts.model.get_submodule(name.removesuffix(".mixed.gate"))
             module.projection.weight.zero_()
             module.mixed.bias.fill_(math.log(1 + number))
-            expected.setdefault(f"gate_{attention.place}_{side}", []).append(1 - 1 / (2 + number))
+            expected.setdefault(f"gate_{site.kind}_{side}", []).append(1 - 1 / (2 + number))
     expected = {name: share for metric, shares in expected.items() for name, share in by_layer(metric, shares).items()}
     assert measured(shortcuts, "gate") == pytest.approx(expected, abs=1e-6)
 
@@ -264,10 +268,12 @@ def test_gates_of_shortcuts_are_r_of_keys_and_values(analysed):
 def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(analysed):
     context = analysed(CONTEXT)
     model, (source, target) = context.model, context.corpus.parallel("valid")
-    lengths = [min(2, len(one)) for one in source]
+    lengths = [min(2, len(sentence)) for sentence in source]
     tagged = {
         "source": [[TaggedWord(0, length, "NOUN")] if n % 2 else [] for n, length in enumerate(lengths)],
-        "target": [[TaggedWord(place, place + 1, "VERB") for place in range(len(one))] for one in target],
+        "target": [
+            [TaggedWord(position, position + 1, "VERB") for position in range(len(sentence))] for sentence in target
+        ],
     }
     nouns, verbs = [], []
     for number, ids in enumerate(sentences_of(context.corpus)):
@@ -279,20 +285,20 @@ def test_a_tag_s_gate_is_the_mean_over_words_of_their_units_and_layers(analysed)
         if number % 2:
             nouns.append(fmean(value for (layer,) in keys for value in layer[: lengths[number]]))
         verbs += map(fmean, zip(*(layer[1:] for (layer,) in queries), strict=True))
-    found = {name: value for name, value in measured(context, "gate", **tagged).items() if name[-1].isupper()}
-    assert set(found) == {
+    by_tag = {name: value for name, value in measured(context, "gate", **tagged).items() if name[-1].isupper()}
+    assert set(by_tag) == {
         *(f"gate_encoder_{side}_NOUN" for side in ("query", "key")),
         *(f"gate_decoder_{side}_VERB" for side in ("query", "key")),
     }
-    assert found["gate_encoder_key_NOUN"] == pytest.approx(fmean(nouns), abs=1e-6)
-    assert found["gate_decoder_query_VERB"] == pytest.approx(fmean(verbs), abs=1e-6)
+    assert by_tag["gate_encoder_key_NOUN"] == pytest.approx(fmean(nouns), abs=1e-6)
+    assert by_tag["gate_decoder_query_VERB"] == pytest.approx(fmean(verbs), abs=1e-6)
 
 
 def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(analysed):
     """What it translates has no tags of the reference."""
     masked = analysed(CONTEXT, **MASKED)
-    found = measured(masked, "gate", **dict.fromkeys(("source", "target"), [[TaggedWord(0, 1, "NOUN")]] * 40))
-    tagged = {name for name in found if name.endswith("NOUN")}
+    measures = measured(masked, "gate", **dict.fromkeys(("source", "target"), [[TaggedWord(0, 1, "NOUN")]] * 40))
+    tagged = {name for name in measures if name.endswith("NOUN")}
     assert tagged == {"gate_encoder_key_NOUN", "gate_encoder_query_NOUN"}
     means, first = [], []
     for ids, _ in sentences_of(masked.corpus):
@@ -301,8 +307,8 @@ def test_the_length_that_stands_before_a_masked_model_s_source_is_no_unit(analys
         layers = [calls[0] for calls in kept]
         means.append(fmean(layers[0][1:]))
         first.append(fmean(values[1] for values in layers))
-    assert found["gate_encoder_key_1"] == pytest.approx(fmean(means), abs=1e-6)
-    assert found["gate_encoder_key_NOUN"] == pytest.approx(fmean(first), abs=1e-6)
+    assert measures["gate_encoder_key_1"] == pytest.approx(fmean(means), abs=1e-6)
+    assert measures["gate_encoder_key_NOUN"] == pytest.approx(fmean(first), abs=1e-6)
 
 
 PIECES = ["▁don", "'", "t", "▁s", "<0xC3>", "<0xA4>", "h", "▁", "a.!"]

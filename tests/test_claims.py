@@ -21,26 +21,27 @@ from test_report import PAPER, changed, changed_columns, made_up
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import Measure, Row
-from context_nmt.report.papers import seed_tests, verdicts
-from context_nmt.report.papers.claim_rows import (
+from context_nmt.report import verdicts
+from context_nmt.report.claim_rows import (
     ClaimRow,
     claim_rows,
     counts_of,
     write_claims,
 )
-from context_nmt.report.papers.outcomes import outcomes_of
-from context_nmt.report.papers.published import Claim, MeasureSpec, read_papers
-from context_nmt.report.papers.seed_tests import Sample, holm, prior_of
-from context_nmt.report.papers.verdicts import (
-    WORDS,
-    Confound,
-    confounds_of,
-    is_answer,
-    read_confounds,
-    unmarked,
-)
+from context_nmt.report.outcomes import outcomes_of
 from context_nmt.report.pictures import draw_claims
+from context_nmt.report.published import Claim, MeasureSpec, read_papers
+from context_nmt.report.verdicts import (
+    VERDICTS,
+    Confound,
+    answers_claim,
+    baseline_confounds,
+    read_confounds,
+    without_invalid_p,
+)
+from context_nmt.results import seed_tests
 from context_nmt.results.reading import read_all
+from context_nmt.results.seed_tests import Sample, estimate_prior, holm
 from context_nmt.results.speeds import Speeds, architecture
 from context_nmt.settings.parameters import Experiment
 
@@ -65,10 +66,10 @@ def first(tmp_path_factory):
 
 
 def opened(results, gate=GATE, **values):
-    """The same experiment with a gate for some variants: a number, or one for each seed."""
+    """The same experiment with a gate for some variants: one number, or a number for each seed."""
     rows = dict(results.rows)
-    for variant, given_values in values.items():
-        by_seed = given_values if isinstance(given_values, tuple) else (given_values,) * len(results.settings.seeds)
+    for variant, numbers in values.items():
+        by_seed = numbers if isinstance(numbers, tuple) else (numbers,) * len(results.settings.seeds)
         for seed, value in zip(results.settings.seeds, by_seed, strict=True):
             rows[variant, seed] = [*rows.get((variant, seed), ()), Row(gate, value)]
     return replace(results, rows=rows)
@@ -98,20 +99,20 @@ def cases(section):
     """The cases of claims.yaml, with tuples as settings have them."""
 
     def settings(value):
-        return {key: tuple(one) if isinstance(one, list) else one for key, one in value.items()}
+        return {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
 
     return [[settings(value) if isinstance(value, dict) else value for value in case] for case in CASES[section]]
 
 
 @pytest.mark.parametrize(("measure", "differences", "claim", "word"), cases("judged"))
 def test_a_claim_is_judged_by_its_differences_over_seeds(first, measure, differences, claim, word):
-    own = dict(zip(("dual_context_encoder", *OTHERS), differences, strict=False))
-    results = five_seeds(first, BLEU if measure == "bleu" else GATE, **own)
+    by_variant = dict(zip(("dual_context_encoder", *OTHERS), differences, strict=False))
+    results = five_seeds(first, BLEU if measure == "bleu" else GATE, **by_variant)
     assert words(results, replace(SCORES if measure == "bleu" else OPENS, **claim)) == [word]
 
 
 def test_an_equivalence_is_tested_at_its_own_level(first):
-    """Two one-sided tests at 5%, as scipy has them: the p is not doubled."""
+    """There are two one-sided tests at 5%, as in scipy: p is not doubled."""
     differences = (0.3, -0.2, 0.25, -0.1, 0.2)
     (row,) = judged(five_seeds(first, BLEU, dual_context_encoder=differences), replace(SCORES, direction="equal"))
     above = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
@@ -120,11 +121,15 @@ def test_an_equivalence_is_tested_at_its_own_level(first):
     assert row.verdict == "supported"
 
 
-@given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 2)), min_size=2, max_size=12))
+@given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 2)), min_size=1, max_size=12))
 def test_without_a_prior_the_test_is_student_s(differences):
     sample = Sample(tuple(differences))
+    if len(differences) == 1:
+        assert (sample.standard_error, sample.interval(), sample.p_above(0)) == (0.0, None, 1.0)
+        return
     if np.ptp(differences) == 0:
-        assert (sample.error, sample.interval(), sample.p_above(0)) == (0.0, None, 1.0)
+        mean = round(differences[0], 4)
+        assert (sample.standard_error, sample.interval(), sample.p_above(0)) == (0.0, (mean, mean), 1.0)
         return
     assert sample.p_above(0.1) == pytest.approx(stats.ttest_1samp(differences, 0.1, alternative="greater").pvalue)
     assert sample.p_below(0.1) == pytest.approx(stats.ttest_1samp(differences, 0.1, alternative="less").pvalue)
@@ -136,15 +141,15 @@ def test_the_prior_of_variances_is_limma_s():
     """Golden values from squeezeVar of R's limma 3.54.1: var.prior and df.prior."""
     variances = (0.12, 0.45, 0.08, 0.9, 0.31, 0.22, 0.05, 1.4)
     for freedom, golden in ((40, (0.1625641757, 2.360511362)), (4, (0.2509286512, 3.733515661))):
-        prior = prior_of(variances, freedom)
-        assert (prior.variance, prior.freedom) == pytest.approx(golden, rel=1e-8)
-    equal = prior_of((0.3, 0.31, 0.29, 0.3, 0.3), 4)  # limma has infinitely many degrees of freedom
-    assert (equal.variance, equal.freedom) == (pytest.approx(0.3), 4)
-    assert prior_of((0.3, 0.31, 0.29, 0.3, 0.0), 4) is None  # so few say too little
+        prior = estimate_prior(variances, freedom)
+        assert (prior.variance, prior.degrees_of_freedom) == pytest.approx(golden, rel=1e-8)
+    equal = estimate_prior((0.3, 0.31, 0.29, 0.3, 0.3), 4)  # limma has infinitely many degrees of freedom
+    assert (equal.variance, equal.degrees_of_freedom) == (pytest.approx(0.3), 4)
+    assert estimate_prior((0.3, 0.31, 0.29, 0.3, 0.0), 4) is None  # so few say too little
 
 
 def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alike(first, monkeypatch):
-    monkeypatch.setattr(seed_tests, "FEWEST_TO_SHARE", 3)
+    monkeypatch.setattr(seed_tests, "MINIMUM_PRIOR_VARIANCES", 3)
     noisy = {"lexical_shortcuts_fusion": (1.1, -0.8, 0.2, -1.0, 0.6)}
     results = five_seeds(first, dual_context_encoder=(0.7, 0.1, 0.5, 0.15, 0.4), **noisy)
     assert words(results, OPENS, shares_variance=False) == ["supported"]
@@ -157,38 +162,40 @@ def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alik
         first.settings.train, bitext=("transformer", "dual_context_encoder"), document=("han_joint", *noisy)
     )
     assert words(changed(results, train=train), OPENS) == ["supported"]
-    monkeypatch.setattr(seed_tests, "FEWEST_TO_SHARE", 4)
+    monkeypatch.setattr(seed_tests, "MINIMUM_PRIOR_VARIANCES", 4)
     assert words(results, OPENS) == ["supported"]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_p_values_are_corrected_for_their_number(p_values):
     corrected = holm(p_values)
-    for p, own in zip(p_values, corrected, strict=True):  # rejected if all smaller ones pass their own threshold
+    for p, corrected_p in zip(
+        p_values, corrected, strict=True
+    ):  # rejected if all smaller ones pass their own threshold
         smaller = sorted(other for other in p_values if other <= p)
-        steps = [min(1.0, (len(p_values) - place) * other) for place, other in enumerate(smaller)]
-        assert own == pytest.approx(max(steps[: smaller.index(p) + 1]))
+        steps = [min(1.0, (len(p_values) - rank) * other) for rank, other in enumerate(smaller)]
+        assert corrected_p == pytest.approx(max(steps[: smaller.index(p) + 1]))
 
 
 def test_primary_claims_share_holm_s_correction_and_the_others_that_of_benjamini_and_hochberg(first):
     results = five_seeds(first, dual_context_encoder=WEAK, lexical_shortcuts_fusion=CLEAR)
     weak, clear = OPENS, replace(OPENS, variant="lexical_shortcuts_fusion")
-    own = judged(results, weak, shares_variance=False)[0].p
-    assert 0.01 < own < 0.05
+    p_alone = judged(results, weak, shares_variance=False)[0].p
+    assert 0.01 < p_alone < 0.05
 
     def adjusted(*claims):
         return [row.adjusted_p for row in judged(results, *claims, shares_variance=False)]
 
     primary = [replace(claim, primary=True) for claim in (weak, clear)]
-    assert adjusted(*primary)[0] == pytest.approx(own)  # the smallest p comes first and takes the larger factor
-    assert adjusted(*[primary[0]] * 4) == pytest.approx([4 * own] * 4)
-    assert adjusted(*[weak] * 4) == pytest.approx([own] * 4)
-    assert adjusted(*primary, weak, weak)[2:] == pytest.approx([own] * 2)  # families do not count each other
+    assert adjusted(*primary)[0] == pytest.approx(p_alone)  # the smallest p comes first and takes the larger factor
+    assert adjusted(*[primary[0]] * 4) == pytest.approx([4 * p_alone] * 4)
+    assert adjusted(*[weak] * 4) == pytest.approx([p_alone] * 4)
+    assert adjusted(*primary, weak, weak)[2:] == pytest.approx([p_alone] * 2)  # families do not count each other
     against = replace(primary[0], direction="lower")
-    for claim, word in ((primary[0], "leaning"), (against, "leaning against")):
-        assert words(results, *[claim] * 4, shares_variance=False) == [word] * 4
+    for claim, verdict in ((primary[0], "leaning"), (against, "leaning against")):
+        assert words(results, *[claim] * 4, shares_variance=False) == [verdict] * 4
     untested = [replace(weak, variant="never"), replace(weak, experiment="another")]
-    assert adjusted(weak, *untested * 5)[0] == pytest.approx(own)  # only tests that were made are counted
+    assert adjusted(weak, *untested * 5)[0] == pytest.approx(p_alone)  # only tests that were made are counted
 
 
 TRAINS = replace(OPENS, says="it trains", measure=MeasureSpec(metric="training_speed"), direction="lower")
@@ -219,7 +226,7 @@ def test_two_costs_are_paired_by_round_and_differ_by_a_share_of_the_other(first)
     """Both are slow in the same rounds, so that their ratio is steady."""
     slow, others = (0.4, 0.8, 0.6, 0.5, 0.7), ("lexical_shortcuts_fusion",)
     results = with_rounds(
-        first, dual_context_encoder=slow, lexical_shortcuts_fusion=[2.001 * one for one in slow[:4]] + [1.4]
+        first, dual_context_encoder=slow, lexical_shortcuts_fusion=[2.001 * speed for speed in slow[:4]] + [1.4]
     )
     (row,) = judged(results, replace(TRAINS, against=others))
     assert row.difference == pytest.approx(-0.5002, abs=1e-4)
@@ -231,7 +238,7 @@ def test_two_costs_are_paired_by_round_and_differ_by_a_share_of_the_other(first)
 
 
 def claim_cases(first):
-    """Yield a name, experiments, claims of one paper about them, and what else the paper has."""
+    """Yield a name, experiments, claims of one paper about them, and other keys of the paper."""
     system, fusion, joint = "dual_context_encoder", *OTHERS
     clear = five_seeds(first, dual_context_encoder=CLEAR)
     mixed = five_seeds(first, dual_context_encoder=CLEAR, lexical_shortcuts_fusion=MIXED, han_joint=LOW)
@@ -303,33 +310,45 @@ def claim_cases(first):
 
 
 def test_claims_of_every_kind_have_the_rows_of_before(first):
-    """The test of each is proven right by others here; this is about who is compared, and what is said of it."""
-    found = {}
+    """Other tests here check the statistics; this test checks who is compared, and how a row describes it."""
+    rows_by_case = {}
     for name, experiments, claims, paper in claim_cases(first):
         rows = judged(experiments, *claims, **paper)
-        found[name] = [" · ".join(counts_of(rows)), *map(said, rows)]
+        rows_by_case[name] = [" · ".join(counts_of(rows)), *map(said, rows)]
     assert_golden(
-        yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None), "claims.yaml"
+        yaml.safe_dump(rows_by_case, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None),
+        "claims.yaml",
     )
 
 
 def said(row):
-    """What a row says, without what is empty or the same in all."""
-    same = {"id", "paper", "says", "place", "family", "alike", "published", "published_decimals", "is_bleu", "decimals"}
-    values = row.model_dump(exclude=same) | {"shown": " | ".join(row.texts)}
+    """Return the values of a row, except empty values and values that all rows share."""
+    constant_fields = {
+        "id",
+        "paper",
+        "says",
+        "place",
+        "family",
+        "alike",
+        "published",
+        "published_decimals",
+        "is_bleu",
+        "decimals",
+    }
+    values = row.model_dump(exclude=constant_fields) | {"shown": " | ".join(row.detail_cells)}
     return {
-        key: round(one, 6) if isinstance(one, float) else one
-        for key, one in values.items()
-        if one not in ("", None, [])
+        key: round(value, 6) if isinstance(value, float) else value
+        for key, value in values.items()
+        if value not in ("", None, [])
     }
 
 
-@pytest.mark.parametrize(("own", "claim", "agrees"), cases("agrees"))
-def test_a_claim_goes_one_way_or_the_other(first, own, claim, agrees):
-    results = opened(first, transformer=4.0, dual_context_encoder=own)
+@pytest.mark.parametrize(("value", "claim", "agrees"), cases("agrees"))
+def test_a_claim_goes_one_way_or_the_other(first, value, claim, agrees):
+    results = opened(first, transformer=4.0, dual_context_encoder=value)
     (outcome,) = outcomes_of(PAPER, replace(OPENS, table="Table 4", **claim), [results])
     assert outcome.agrees is agrees
-    assert f"Both & <more> {own:.2f}, " in outcome.numbers()
+    assert f"Both & <more> {value:.2f}, " in outcome.numbers()
 
 
 def outcome_cases(first):
@@ -378,17 +397,19 @@ def outcome_cases(first):
 
 
 def _on(paper, name, columns=(), **changes):
-    """The paper without claims, where some or all columns of scores of a table are about other text."""
+    """The paper without claims, in which some or all columns of scores of a table are about other text."""
     return replace(changed_columns(paper, name, columns, **changes), claims=())
 
 
 def test_who_is_compared_on_which_measure(first):
-    """With their numbers, and whether they are on the text of the claim's table."""
-    found = {}
+    """Outcomes are described by their numbers, and by whether they are on the text of the claim's table."""
+    numbers_by_case = {}
     for name, paper, claim, results in outcome_cases(first):
         outcomes = outcomes_of(paper, claim, [results])
-        found[name] = [one.numbers() + (", own text" if one.is_own_text else "") for one in outcomes]
-    assert_golden(yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120), "outcomes.yaml")
+        numbers_by_case[name] = [
+            outcome.numbers() + (", own text" if outcome.is_own_text else "") for outcome in outcomes
+        ]
+    assert_golden(yaml.safe_dump(numbers_by_case, sort_keys=False, allow_unicode=True, width=120), "outcomes.yaml")
 
 
 def test_a_claim_is_counted_once_for_each_recipe(first):
@@ -416,7 +437,7 @@ def test_a_confounded_comparison_has_no_verdict_and_its_numbers_are_in_brackets(
         (old,) = judged(replace(results, out_of_date=("transformer",)), OPENS)
         assert old.caveat == "a fault; out of date"
         assert (row.kind, row.caveat, row.reason, row.p) == ("confounded", "a fault", "So.", None)
-        assert row.found_text == "(+0.98 [+0.88 … +1.08])"
+        assert row.result_text == "(+0.98 [+0.88 … +1.08])"
         assert row.verdict_text == "cannot be tested here: confounded, a fault"
 
 
@@ -433,15 +454,15 @@ def test_different_peak_rates_of_a_cosine_are_a_confound(monkeypatch, first, kin
     }
     results = replace(five_seeds(results, dual_context_encoder=CLEAR), curves=curves)
     assert words(results, OPENS) == ["cannot be tested here" if fits else "supported"]
-    assert len(confounds_of(results, ["gate"])) == fits
+    assert len(baseline_confounds(results, ["gate"])) == fits
 
 
 def test_the_project_s_confounds_are_about_systems_and_experiments_that_there_are():
     settings = {path.parent.name: Experiment(path.parent).settings for path in ROOT.glob("experiments/*/params.yaml")}
-    variants = {name for one in settings.values() for name in one.variants}
+    variants = {name for experiment in settings.values() for name in experiment.variants}
     for confound in read_confounds():
         assert set(confound.experiments) <= set(settings)
-        assert set(confound.corpora) <= {one.corpus.name for one in settings.values()}
+        assert set(confound.corpora) <= {experiment.corpus.name for experiment in settings.values()}
         for pattern in (*confound.systems, *confound.against):
             assert fnmatch.filter(variants, pattern), pattern
         assert len(confound.short.split()) <= 6
@@ -461,7 +482,7 @@ def test_every_claim_has_a_row_of_its_own_in_a_file_that_says_what_it_means(firs
     table = pd.read_csv(path.with_suffix(".csv"))
     assert list(table.columns) == [name for name in ClaimRow.model_fields if name != "elsewhere"]
     assert table["verdict"].tolist() == [row.verdict for row in rows]
-    assert {row.verdict for row in rows} <= set(WORDS)
+    assert {row.verdict for row in rows} <= set(VERDICTS)
 
 
 def test_a_row_has_what_another_library_needs_to_compute_its_p(first):
@@ -488,7 +509,7 @@ def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(
         ("dual_context_encoder another", "not run", ""),  # its numbers are not those of the experiment that judges
         ("never inside", "not run", ""),
     ]
-    assert [one.difference for one in rows[0].elsewhere] == [0.98]
+    assert [other.difference for other in rows[0].elsewhere] == [0.98]
 
 
 def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(first, tmp_path):
@@ -514,9 +535,9 @@ def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(f
 
 def test_a_difference_that_answers_no_claim_has_no_mark(monkeypatch, first):
     measure = Measure("test", "sacrebleu")
-    assert unmarked(first, "dual_context_encoder", measure) == first.estimate("dual_context_encoder", measure)
+    assert without_invalid_p(first, "dual_context_encoder", measure) == first.estimate("dual_context_encoder", measure)
     assert first.estimate("dual_context_encoder", measure).gain.p is not None
     with_confound(monkeypatch, {"systems": ("dual_*",)})
-    found = unmarked(first, "dual_context_encoder", measure)
-    assert (found.mean, found.gain.p) == (first.estimate("dual_context_encoder", measure).mean, None)
-    assert not is_answer(first, "dual_context_encoder", measure)
+    unmarked = without_invalid_p(first, "dual_context_encoder", measure)
+    assert (unmarked.mean, unmarked.gain.p) == (first.estimate("dual_context_encoder", measure).mean, None)
+    assert not answers_claim(first, "dual_context_encoder", measure)

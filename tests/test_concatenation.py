@@ -14,7 +14,7 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
 from context_nmt.measures.attention import attention_measures
-from context_nmt.measures.recording import Analysed, recorded
+from context_nmt.measures.recording import AnalysisInput, record_batches
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run
 from context_nmt.models.counting import describe
@@ -186,8 +186,8 @@ def test_it_has_the_parameters_of_the_transformer_and_more_flops():
 def test_in_analyses_a_sentence_is_alone(corpus):
     slots = {"encoder_self_attention": (Filling(mechanism="context_aware_self_attention"),) * 2}
     model = small_model(slots, vocabulary=len(corpus.source_vocabulary), **KINDS["2-to-1"]).float()
-    analysed = Analysed(model, corpus, "valid", DecodingSettings())
+    analysed = AnalysisInput(model, corpus, "valid", DecodingSettings())
     assert list(attention_measures(analysed, {}))
     lengths = corpus.side("valid", "xx").lengths
-    for batch in recorded(analysed, ["encoder.final_norm"]):
+    for batch in record_batches(analysed, ["encoder.final_norm"]):
         assert batch.source.sum(1).tolist() == (lengths[batch.sentences] + 1).tolist()

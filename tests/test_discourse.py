@@ -62,14 +62,14 @@ def test_words_are_linked_to_their_translations(aligner, source, target, links):
 def test_any_text_has_links_between_its_tokens(aligner, source, target):
     ends = len(source.split()), len(target.split())
     links = aligner.align(source, target)
-    assert all(0 <= place < end for link in links for place, end in zip(link, ends, strict=True))
+    assert all(0 <= position < end for link in links for position, end in zip(link, ends, strict=True))
     assert links == sorted(set(links))
 
 
 def test_content_words_are_no_stop_words_and_have_a_letter():
-    assert ENGLISH.of("It 's the DOG 's house , I don 't know 12 .") == ["dog", "house", "know"]
-    assert ContentWords("de").of("Der Hund ist nicht mein Haus .") == ["hund", "haus"]
-    assert ContentWords("xx").of("der Hund !") == ["der", "hund"]
+    assert ENGLISH.extract("It 's the DOG 's house , I don 't know 12 .") == ["dog", "house", "know"]
+    assert ContentWords("de").extract("Der Hund ist nicht mein Haus .") == ["hund", "haus"]
+    assert ContentWords("xx").extract("der Hund !") == ["der", "hund"]
     assert ENGLISH.stems(["houses", "house"]) == ["hous", "hous"]
     assert ContentWords("zh").stems(["houses"]) == ["houses"]
     assert ENGLISH.name != ContentWords("de").name != ContentWords("zh").name
@@ -114,7 +114,7 @@ def small_wordnet(request, tmp_path, monkeypatch):
         shutil.make_archive(str(tmp_path / "data/corpora/wordnet"), "zip", tmp_path, "wordnet")
         shutil.rmtree(folder)
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "data")])
-    monkeypatch.setattr(discourse, "DEBIAN", folder)
+    monkeypatch.setattr(discourse, "DEBIAN_WORDNET", folder)
 
 
 @pytest.mark.usefixtures("small_wordnet")
@@ -135,7 +135,7 @@ def test_related_words_are_cohesive_where_there_is_a_wordnet(first, second, rela
     assert scorer.signature.startswith("repetition+wordnet-3.0|")
     assert find_wordnet("de") is None
     monkeypatch.setattr(nltk.data, "path", [])
-    monkeypatch.setattr(discourse, "DEBIAN", tmp_path)
+    monkeypatch.setattr(discourse, "DEBIAN_WORDNET", tmp_path)
     assert find_wordnet("en") is None  # it may be absent
 
 
@@ -145,9 +145,9 @@ TRAINING = [" ".join(random.Random(seed).sample(TOPICS[seed % 2], 4)) for seed i
 
 def test_sentences_of_one_topic_are_more_coherent_than_those_of_two():
     coherence = Coherence(ENGLISH, "toy-train", TRAINING, None)
-    one = coherence.score(["The dog and the cat", "a bird", "its tail"], [range(3)])["score"]
-    two = coherence.score(["The dog and the cat", "a car", "its tail"], [range(3)])["score"]
-    assert two < 0.1 < one <= 1
+    same_topic = coherence.score(["The dog and the cat", "a bird", "its tail"], [range(3)])["score"]
+    two_topics = coherence.score(["The dog and the cat", "a car", "its tail"], [range(3)])["score"]
+    assert two_topics < 0.1 < same_topic <= 1
     assert coherence.score(["dogs", "a dog"], [range(2)])["score"] == 1
     assert coherence.signature.startswith("lsa:10-dimensions|of:toy-train-sentences|")
 

@@ -84,18 +84,18 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
     corpus = BinarizedCorpus(experiment.binarized)
     model = load_run(experiment.model("joint-1"), CPU, corpus)
 
-    def recorded(tokens):
+    def recorded_states(tokens):
         monkeypatch.setattr(recording, "TOKENS", tokens)
         sizes, total, positions = [], 0.0, 0
         handle = model.register_forward_hook(lambda _, inputs, __: sizes.append(max(ids.numel() for ids in inputs[:2])))
-        analysed = recording.Analysed(model, corpus, "valid", DecodingSettings())
-        for batch in recording.recorded(analysed, ["decoder_output"]):
+        analysed = recording.AnalysisInput(model, corpus, "valid", DecodingSettings())
+        for batch in recording.record_batches(analysed, ["decoder_output"]):
             total += float((batch.outputs["decoder_output"] * batch.target[..., None]).double().sum())
             positions += int(batch.target.sum())
         handle.remove()
         return sizes, total, positions
 
-    small, whole = recorded(20), recorded(10_000)
+    small, whole = recorded_states(20), recorded_states(10_000)
     assert len(whole[0]) == 1
     assert len(small[0]) > 5
     assert max(small[0]) <= 20

@@ -24,9 +24,12 @@ def results(tmp_path_factory):
 def legend_of(picture):
     """The strokes of the lines in the legend of an SVG, and the shapes of its markers."""
     text = picture.read_text(encoding="utf-8")
-    legend, shapes = text.split('id="legend_1"')[1], dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', text))
-    dashes = re.findall(r'style="fill: none; (?:stroke-dasharray: ([^;]+); )?', legend)
-    return dashes, [shapes[name] for name in re.findall(r'<use xlink:href="#(m\w+)"', legend)]
+    draw_shared_legend, shapes = (
+        text.split('id="legend_1"')[1],
+        dict(re.findall(r'<path id="(m\w+)" d="([^"]+)"', text)),
+    )
+    dashes = re.findall(r'style="fill: none; (?:stroke-dasharray: ([^;]+); )?', draw_shared_legend)
+    return dashes, [shapes[name] for name in re.findall(r'<use xlink:href="#(m\w+)"', draw_shared_legend)]
 
 
 def test_lines_differ_without_colour(results, tmp_path):

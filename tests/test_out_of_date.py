@@ -10,7 +10,7 @@ from made_up_experiment import PARAMETERS, REFERENCE, make_experiment, write_out
 from context_nmt.files import UserError
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.report.writing import write_report
-from context_nmt.results.out_of_date import out_of_date
+from context_nmt.results.out_of_date import variants_out_of_date
 from context_nmt.results.reading import read_results
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
@@ -81,14 +81,15 @@ def read_lock(experiment):
 def test_another_plan_concerns_the_systems_that_read_it(experiment, plan):
     path = experiment.stage_plan(plan)
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert out_of_date(experiment) == (["gauss"] if "gauss" in plan else list(experiment.settings.variants))
+    assert variants_out_of_date(experiment) == (["gauss"] if "gauss" in plan else list(experiment.settings.variants))
 
 
 @pytest.mark.parametrize(("key", "value"), [("significance", {"metric": "bleu_tokenized"}), ("seeds", [2, 1])])
 def test_settings_that_no_plan_has_yet_concern_all_systems(experiment, key, value):
     experiment.parameters.write_text(yaml.safe_dump(PARAMETERS | {key: value}), encoding="utf-8")
     edited = Experiment(experiment.folder)
-    assert out_of_date(edited) == ([] if key == "seeds" else list(edited.settings.variants))  # the order of seeds
+    expected = [] if key == "seeds" else list(edited.settings.variants)  # the order of seeds does not matter
+    assert variants_out_of_date(edited) == expected
 
 
 @pytest.mark.parametrize("stage", ["train@gauss-2", "average@gauss-1", "decode@gauss-1"])
@@ -99,10 +100,10 @@ def test_a_stage_that_has_run_again_or_was_not_recorded_makes_what_comes_after_o
     stages = read_lock(experiment)
     for name in ("analyse@gauss-1", "significance@gauss") if not is_recorded else ():
         write_lock(experiment, {other: entry for other, entry in stages.items() if other != name})
-        assert out_of_date(experiment) == ["gauss"]
+        assert variants_out_of_date(experiment) == ["gauss"]
     stages[stage]["outs"][0]["md5"] = "other"
     write_lock(experiment, {name: entry for name, entry in stages.items() if is_recorded or name != stage})
-    assert out_of_date(experiment) == ["gauss"]
+    assert variants_out_of_date(experiment) == ["gauss"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_system_that_is_to_be_trained_in_another_way_is_out_of_date_until_it_w
         experiment.parameters.write_text(yaml.safe_dump(settings), encoding="utf-8")
         stages["plan"]["params"]["params.yaml"] = settings
         write_lock(experiment, stages)
-        return out_of_date(Experiment(experiment.folder))
+        return variants_out_of_date(Experiment(experiment.folder))
 
     train = {"bitext": ["transformer", "again", "alone"]} | train
     assert out_of_date_with(train) == ["gauss"]
@@ -136,22 +137,22 @@ def test_a_system_that_is_to_be_trained_in_another_way_is_out_of_date_until_it_w
 def test_other_translations_than_were_compared_are_out_of_date(experiment):
     """For their own system, and for those whose baseline it is."""
     write_output(experiment, "gauss-1", REFERENCE)
-    assert out_of_date(experiment) == ["gauss"]
+    assert variants_out_of_date(experiment) == ["gauss"]
     write_output(experiment, "transformer-1", REFERENCE)
-    assert out_of_date(experiment) == ["transformer", "gauss", "again"]
+    assert variants_out_of_date(experiment) == ["transformer", "gauss", "again"]
     experiment.hypotheses("alone-1").unlink()
-    assert out_of_date(experiment) == list(experiment.settings.variants)
+    assert variants_out_of_date(experiment) == list(experiment.settings.variants)
 
 
 def test_a_broken_lock_is_named_and_without_one_everything_is_out_of_date(experiment):
     lock = experiment.folder / "dvc.lock"
-    assert out_of_date(experiment) == []
+    assert variants_out_of_date(experiment) == []
     for content in ("stages: []", "stages: {analyse: {outs: [{path: a}]}}", "stages: {a: 1}", "{"):
         lock.write_text(content, encoding="utf-8")
         with pytest.raises(UserError, match=r"dvc\.lock"):
-            out_of_date(experiment)
+            variants_out_of_date(experiment)
     lock.unlink()
-    assert out_of_date(experiment) == list(experiment.settings.variants)
+    assert variants_out_of_date(experiment) == list(experiment.settings.variants)
 
 
 @pytest.mark.slow
@@ -170,19 +171,19 @@ def test_results_of_earlier_code_are_shown_and_marked_while_their_settings_are_t
     experiment, tmp_path, monkeypatch
 ):
     path, folder = tmp_path / "earlier.yaml", experiment.parameters.resolve().parent.name
-    monkeypatch.setattr("context_nmt.results.out_of_date.EARLIER", path)
+    monkeypatch.setattr("context_nmt.results.out_of_date.EARLIER_CODE", path)
     parameters, variants = recorded(experiment.parameters), list(experiment.settings.variants)
 
-    def read(then, old):
+    def read(then, now):
         entry = {"parameters": parameters, "out_of_date": then}
         path.write_text(yaml.safe_dump({"commit": "abc", "experiments": {folder: entry}}), encoding="utf-8")
-        results = read_results(Experiment(experiment.folder), old=old)
+        results = read_results(Experiment(experiment.folder), out_of_date=now)
         return results.out_of_date, results.earlier_code, results.title.rpartition(", ")[2]
 
-    up_to_date = read([], old=[])
+    up_to_date = read([], now=[])
     assert up_to_date[:2] == ((), "")
-    assert read([], old=variants) == ((), "abc", "code of abc")
-    assert read(["gauss"], old=variants) == (("gauss",), "abc", "out of date")
+    assert read([], now=variants) == ((), "abc", "code of abc")
+    assert read(["gauss"], now=variants) == (("gauss",), "abc", "out of date")
     with experiment.parameters.open("a", encoding="utf-8") as file:
         file.write("\n")
-    assert read([], old=["gauss"]) == (("gauss",), "", "out of date")
+    assert read([], now=["gauss"]) == (("gauss",), "", "out of date")

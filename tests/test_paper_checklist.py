@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from context_nmt.report.papers.published import COSTS, published_gains, read_papers
+from context_nmt.report.published import COST_METRICS, published_gains, read_papers
 from context_nmt.settings.parameters import Experiment
 
 ROOT = Path(__file__).parents[1]
@@ -21,31 +21,31 @@ def columns_of(texts):
     """The columns that a line of the checklist lists: languages, test set, metric, layer, tag, difference."""
     for text in texts:
         names, parts = text.partition(": ")[0].split(), text.partition(": ")[2].split(" / ")
-        places = {part.split()[0]: part.split()[1:] for part in parts[1:]}
+        values = {part.split()[0]: part.split()[1:] for part in parts[1:]}
         for metric in parts[0].split():
-            for layer in places.get("layers", ["all"]):
-                for tag in places.get("tags", [""]):
+            for layer in values.get("layers", ["all"]):
+                for tag in values.get("tags", [""]):
                     layer_number = None if layer == "all" else int(layer)
-                    yield (names[0], *(names[1:] or [None]), metric, layer_number, tag, "difference" in places)
+                    yield (names[0], *(names[1:] or [None]), metric, layer_number, tag, "difference" in values)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_table_and_figure_has_its_rows_and_columns(paper):
-    found = {}
+    tables = {}
     for table in PAPERS[paper].tables:
         assert table.checklist
         columns = {
-            (one.languages, one.test_set, one.metric, one.layer, str(one.tag), one.difference)
-            for one in table.columns
-            if not one.added
+            (column.languages, column.test_set, column.metric, column.layer, str(column.tag), column.difference)
+            for column in table.columns
+            if not column.added
         }
         for name in table.checklist:
             rows = {row.variant or row.label for row in table.rows if not row.added}
-            known, earlier = found.setdefault(name, (rows, set()))
-            assert rows == known
-            earlier |= columns
-    listed = CHECKLIST[paper]["tables"].items()
-    assert found == {name: (set(one["rows"]), set(columns_of(one["columns"]))) for name, one in listed}
+            known_rows, known_columns = tables.setdefault(name, (rows, set()))
+            assert rows == known_rows
+            known_columns |= columns
+    entries = CHECKLIST[paper]["tables"].items()
+    assert tables == {name: (set(entry["rows"]), set(columns_of(entry["columns"]))) for name, entry in entries}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -57,8 +57,8 @@ def test_every_claim_is_there(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_published_differences_of_claims_are_those_of_the_papers(paper):
     for text, published in CHECKLIST[paper]["published"].items():
-        (found,) = [one for one in PAPERS[paper].claims if text in (written(one), one.says)]
-        assert published_gains(PAPERS[paper], found) == (published["gains"], published["decimals"]), text
+        (claim,) = [candidate for candidate in PAPERS[paper].claims if text in (written(candidate), candidate.says)]
+        assert published_gains(PAPERS[paper], claim) == (published["gains"], published["decimals"]), text
 
 
 def test_a_limit_of_twenty_words_needs_longer_sentences_than_those_of_the_miniature():
@@ -84,8 +84,8 @@ def written(claim):
 def in_words(measure):
     if measure is None:
         return "BLEU"
-    values = (one if isinstance(one, tuple) else (one,) for one in (measure.metric, measure.layer, measure.tag))
-    metrics, layers, tags = (" ".join(str(one) for one in each if one not in (None, "")) for each in values)
+    values = (value if isinstance(value, tuple) else (value,) for value in (measure.metric, measure.layer, measure.tag))
+    metrics, layers, tags = (" ".join(str(value) for value in part if value not in (None, "")) for part in values)
     return metrics + (f" in layer {layers}" if layers else "") + (f" of {tags}" if tags else "")
 
 
@@ -99,16 +99,16 @@ def test_every_cell_of_the_papers_can_be_filled():
     experiments = {path.parent.name: settings_of(path.parent.name) for path in ROOT.glob("experiments/*/params.yaml")}
     for table in (table for paper in PAPERS.values() for table in paper.tables):
         for column, row in product(table.columns, table.rows):
-            if column.metric in COSTS or column.obstacle or row.added or not (row.variant or row.experiment):
+            if column.metric in COST_METRICS or column.obstacle or row.added or not (row.variant or row.experiment):
                 continue
-            able = [
+            capable = [
                 name
-                for name, one in experiments.items()
-                if (name == row.experiment if row.experiment else row.variant in one.variants)
-                and column.is_of(one.corpus)
-                and column.test_set in (one.corpus.train, *sets_of(one), one.probing.tasks)
+                for name, settings in experiments.items()
+                if (name == row.experiment if row.experiment else row.variant in settings.variants)
+                and column.has_languages_of(settings.corpus)
+                and column.test_set in (settings.corpus.train, *sets_of(settings), settings.probing.tasks)
             ]
-            assert able or column.id in row.empty, (table.id, row.label, column.id)
+            assert capable or column.id in row.empty, (table.id, row.label, column.id)
 
 
 def sets_of(settings):
@@ -121,12 +121,14 @@ def test_the_experiment_of_every_claim_has_its_systems_its_layers_and_its_text(p
         settings = settings_of(claim.experiment)
         variants = set(settings.variants)
         assert {claim.variant, *claim.against} <= variants or (claim.smaller and set(claim.smaller) <= variants)
-        layers = [one.layer for one in (claim.measure, claim.against_measure) if one and isinstance(one.layer, int)]
+        layers = [spec.layer for spec in (claim.measure, claim.against_measure) if spec and isinstance(spec.layer, int)]
         assert max(map(abs, layers), default=0) <= settings.model.encoder_layers, claim.says
         assert max(layers, default=0) <= 1 or settings.model.encoder_layers == 6, claim.says  # layer 2 of six
         if claim.own_text:
             columns = PAPERS[paper].columns_of(claim)
-            assert any(one.is_of(settings.corpus) and one.test_set in sets_of(settings) for one in columns), claim.says
+            assert any(
+                column.has_languages_of(settings.corpus) and column.test_set in sets_of(settings) for column in columns
+            ), claim.says
 
 
 def test_the_experiment_with_five_seeds_is_the_default_one():

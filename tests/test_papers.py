@@ -13,9 +13,9 @@ from shown import cells, texts
 
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.report.papers.comparison import REPLICA, comparisons_of, reproduce_paper
-from context_nmt.report.papers.published import COSTS, ITERATIONS, read_papers
+from context_nmt.report.comparison import REPLICA_NOTE, comparisons_of, reproduce_paper
 from context_nmt.report.pictures import draw_comparison
+from context_nmt.report.published import COST_METRICS, ITERATIONS_METRIC, read_papers
 from context_nmt.report.tables import TIMES
 from context_nmt.results.reading import read_results
 from context_nmt.results.speeds import Speeds
@@ -32,13 +32,13 @@ def results(tmp_path_factory):
 
 
 def read(tmp_path, **changes):
-    """A paper of one table, which changes; columns and rows by their place."""
+    """Read a paper with one table, after changes of the table, its columns or its rows by index."""
     paper = deepcopy(CASES["paper"])
     table = paper["tables"][0]
     for key, value in changes.items():
-        kind, _, place = key.partition("_")
-        if place:
-            table[kind][int(place)].update(value)
+        kind, _, index = key.partition("_")
+        if index:
+            table[kind][int(index)].update(value)
         else:
             table[kind] = value
     write_json(tmp_path / "papers/birds.yaml", paper)
@@ -51,8 +51,8 @@ def comparison_of(paper, results):
 
 def row_of(paper, results, label="Gauss"):
     """The cells of a row; those of the experiment by "test, sacrebleu" alone."""
-    found = cells(comparison_of(paper, results).grid)[label]
-    return {title.removeprefix("birds en-de, seeds 1, 2: "): text for title, text in found.items()}
+    texts_by_title = cells(comparison_of(paper, results).grid)[label]
+    return {title.removeprefix("birds en-de, seeds 1, 2: "): text for title, text in texts_by_title.items()}
 
 
 @pytest.mark.parametrize("name", CASES["tables"])
@@ -62,10 +62,10 @@ def test_a_table_with_its_reproduction_is_as_before(tmp_path, results, name):
     if name == "not_run":
         rows = {run: of_run for run, of_run in rows.items() if run[0] != "alone"}
     masked = {"again": results.models["again"] | {"kind": "masked"}}
-    found = replace(results, rows=rows, models=results.models | masked, command="make repro")
+    changed = replace(results, rows=rows, models=results.models | masked, command="make repro")
     paper = read(tmp_path, **CASES["tables"][name])
-    comparison = comparison_of(paper, found)
-    columns = [f"{one.id}: {one.label} at {one.at}, line {one.line}" for one in paper.tables[0].columns]
+    comparison = comparison_of(paper, changed)
+    columns = [f"{column.id}: {column.label} at {column.at}, line {column.line}" for column in paper.tables[0].columns]
     notes = "\n".join(
         [paper.citation(), *(columns if "each" in name else comparison.grid.titles), *comparison.grid.notes]
     )
@@ -77,8 +77,8 @@ def test_a_table_with_its_reproduction_is_as_before(tmp_path, results, name):
 def drawn(comparison, path):
     """The texts of an entry's picture but for the numbers on axes, each once; "no picture"."""
     assert draw_comparison(comparison, path) == path.exists()
-    found = texts(path) if path.exists() else ["no picture"]
-    return [text for text in dict.fromkeys(found) if not re.fullmatch(r"−?\d+\.\d+", text)]  # noqa: RUF001
+    shown = texts(path) if path.exists() else ["no picture"]
+    return [text for text in dict.fromkeys(shown) if not re.fullmatch(r"−?\d+\.\d+", text)]  # noqa: RUF001
 
 
 def test_a_row_may_be_about_the_reference_or_a_text_instead_of_a_system(tmp_path, results):
@@ -86,8 +86,8 @@ def test_a_row_may_be_about_the_reference_or_a_text_instead_of_a_system(tmp_path
     (tmp_path / "experiments/own").mkdir(parents=True)
     inside = make_experiment(tmp_path / "experiments/own", root="../..")
     more = {run: [*rows, *rows_of({"test": {"cohesion": 0.5}})] for run, rows in results.rows.items()}
-    found = replace(results, rows=more, experiment=inside)
-    found.__dict__["reference_values"] = {("human", human): 0.25, ("text", size): 1234.0}
+    changed = replace(results, rows=more, experiment=inside)
+    changed.__dict__["reference_values"] = {("human", human): 0.25, ("text", size): 1234.0}
     text = {"metric": "sentences_of_text", "test_set": "train", "languages": "any"}
     changes = {"columns_0": {"metric": "cohesion"}, "columns_1": text}
     changes |= {f"rows_{number}": {"published": {}, "marks": {}} for number in (1, 2, 3)}
@@ -96,7 +96,7 @@ def test_a_row_may_be_about_the_reference_or_a_text_instead_of_a_system(tmp_path
         ({"subject": "text", "experiment": "own"}, ("", "1,234")),
         ({"subject": "text", "experiment": "other"}, ("", "")),
     ):
-        row = row_of(read(tmp_path, **changes, rows_0={"published": {}} | about), found, "someone else")
+        row = row_of(read(tmp_path, **changes, rows_0={"published": {}} | about), changed, "someone else")
         assert (row["test, cohesion"], row["train, sentences_of_text"]) == expected
 
 
@@ -139,14 +139,17 @@ def test_tables_keep_the_rules_that_types_do_not_express(paper):
     assert re.fullmatch(r"(doi|arXiv) \S+", paper.link)
     assert len({table.id for table in paper.tables}) == len(paper.tables)
     for table in paper.tables:
-        names, variants = [one.id for one in table.columns], [row.variant for row in table.rows if row.variant]
+        names, variants = [column.id for column in table.columns], [row.variant for row in table.rows if row.variant]
         assert (len({*names}), len({*variants})) == (len(names), len(variants)), table.id
         assert {*table.headline} <= {*variants}
-        assert all((one.metric in COSTS) == (one.test_set is None) and one.decimals >= 0 for one in table.columns)
-        assert all(one.languages for one in table.columns)
-        placed = [any(one.at is not None for one in entries) for entries in (table.columns, table.rows)]
+        assert all(
+            (column.metric in COST_METRICS) == (column.test_set is None) and column.decimals >= 0
+            for column in table.columns
+        )
+        assert all(column.languages for column in table.columns)
+        placed = [any(column.at is not None for column in entries) for entries in (table.columns, table.rows)]
         assert sum(placed) == bool(table.across), table.id  # of a figure, columns or rows have a place on the axis
-        assert all((layer or 0) >= 0 for spec in table.replica for _, layer, _ in spec.members)
+        assert all((layer or 0) >= 0 for spec in table.replica for _, layer, _ in spec.combinations)
         for row in table.rows:
             assert {*row.marks} <= {*row.published} <= {*names}, row.label
             assert row.baseline is None or row.baseline in {*variants} - {row.variant}, row.label
@@ -160,15 +163,18 @@ def test_claims_keep_the_rules_that_types_do_not_express(paper):
     for claim in paper.claims:
         rows = {row.variant for row in tables[claim.table].rows} if claim.table else {claim.variant, *claim.against}
         assert {claim.variant, *claim.against} <= rows, claim.says
-        assert {*claim.columns} <= ({one.id for one in tables[claim.table].columns} if claim.table else set())
-        measures = [one for one in (claim.measure, claim.replica) if one]
-        assert not {metric for one in measures for metric, _, _ in one.members} & {"parameters", ITERATIONS}
+        assert {*claim.columns} <= ({spec.id for spec in tables[claim.table].columns} if claim.table else set())
+        measures = [spec for spec in (claim.measure, claim.replica) if spec]
+        assert not {metric for spec in measures for metric, _, _ in spec.combinations} & {
+            "parameters",
+            ITERATIONS_METRIC,
+        }
         has_margin = claim.direction in ("equal", "not_lower")
         assert claim.margin is None or (has_margin and claim.margin > 0), claim.says
         assert claim.alike is not None or not has_margin, claim.says  # only BLEU has one by default
         assert len(claim.smaller) != 1
-        others = (claim.against and not claim.against_measure, claim.against_measure, claim.against_tags)
-        assert sum(map(bool, (*others, claim.to is not None))) < 2, claim.says
+        rivals = (claim.against and not claim.against_measure, claim.against_measure, claim.against_tags)
+        assert sum(map(bool, (*rivals, claim.to is not None))) < 2, claim.says
 
 
 def test_published_numbers_agree_with_each_other_and_with_the_text():
@@ -186,7 +192,7 @@ def test_published_numbers_agree_with_each_other_and_with_the_text():
         assert (second["en_de"], second["zh_en"]) == (fourth["en_de"], fourth["zh_en"])
     for variant in ("cmlm", "ccan"):
         assert len({cross[f"Table 3, {side}"].row(variant).published["bleu"] for side in ("left", "right")}) == 1
-    ccan, columns = cross["Table 4"].row("ccan"), [one for one in cross["Table 4"].columns if one.test_set]
+    ccan, columns = cross["Table 4"].row("ccan"), [column for column in cross["Table 4"].columns if column.test_set]
     assert [cross["Table 4"].published_gain(ccan, column) for column in columns] == [0.4, 0.5, 0.6, 0.5]
     for name in ("Table 1", "Table 4"):  # any context helps, and the joint system has the best BLEU
         rows = {row.variant: row.published for row in tables("hierarchical_attention")[name].rows if row.published}
@@ -204,8 +210,8 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     variants["ccan"] = {"baseline": "cmlm", "test": "sign"}
     experiment = make_experiment(tmp_path, variants=variants, train={"bitext": names}, focus="transformer")
     results = read_results(evaluate_all(experiment))
-    found = {name: comparisons_of(name, paper, [results]) for name, paper in PAPERS.items()}
-    ran = {entry.name: entry for entries in found.values() for entry in entries if entry.reproductions}
+    comparisons = {name: comparisons_of(name, paper, [results]) for name, paper in PAPERS.items()}
+    ran = {entry.name: entry for entries in comparisons.values() for entry in entries if entry.reproductions}
     assert [name for name in ran if name.endswith("-table-3")] == [
         *("context_aware_self_attention-table-3", "hierarchical_attention-table-3"),  # no small Transformer ran
     ]
@@ -214,11 +220,11 @@ def test_the_papers_stand_beside_an_experiment_with_their_systems(tmp_path):
     assert "lexical_shortcuts-contrawsd" not in ran
     assert {entry.paper for entry in ran.values()} == set(PAPERS)
     assert [paper.place for paper in PAPERS.values()] == [1, 2, 3, 4, 5]
-    assert all(entry.grid.notes[0] == REPLICA for entry in ran.values())
+    assert all(entry.grid.notes[0] == REPLICA_NOTE for entry in ran.values())
     sizes = ran["lexical_shortcuts-table-5"].grid.numbers().query("variant == 'lexical_shortcuts_fusion'")
-    published, own = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
+    published, ours = (sizes[sizes.text.str.contains(ratio)].iloc[0] for ratio in ("1.29", "4.00"))
     assert (published.group, published.text, published.value) == ("Published", f"84,053 ({TIMES} 1.29)", 84053)
-    assert (own.value, own.difference, own.text) == (4_000_000, 3_000_000, f"4,000,000 ({TIMES} 4.00)")
+    assert (ours.value, ours.difference, ours.text) == (4_000_000, 3_000_000, f"4,000,000 ({TIMES} 4.00)")
     pictures = {name for name, entry in ran.items() if draw_comparison(entry, tmp_path / f"{name}.svg")}
     assert set(ran) - pictures == {"hierarchical_attention-text", "lexical_shortcuts-table-5"}  # of costs
 

@@ -7,7 +7,7 @@ from made_up_experiment import evaluate_all, make_experiment
 from measured import assert_golden, write_flat
 from shown import texts
 
-from context_nmt.measures.sentence_probes import summary
+from context_nmt.measures.sentence_probes import summarize
 from context_nmt.report.writing import write_tables
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
@@ -27,10 +27,10 @@ def write_probes(experiment: Experiment) -> None:
     for number, variant in enumerate(PROBING["words"]):
         for seed in (1, 2):
             better = 7 * number + (0.5, -0.5)[seed % 2]
-            tasks = {name: summary([60 + better, 62 + better], chance) for name, chance in TASKS.items()}
+            tasks = {name: summarize([60 + better, 62 + better], chance) for name, chance in TASKS.items()}
             run = run_name(variant, seed)
             probed = {}
-            for name, one in (tasks | {"syntactic": summary([61 + better], 25.0)}).items():
+            for name, one in (tasks | {"syntactic": summarize([61 + better], 25.0)}).items():
                 probed |= {f"probe_{name}": one["accuracy"], f"probe_{name}_chance": one["chance"]}
                 probed |= {f"probe_deviation_{name}": one["deviation"]} if "deviation" in one else {}
             write_flat(experiment.sentence_probes(run), {PROBING["tasks"]: probed})

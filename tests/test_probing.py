@@ -17,10 +17,10 @@ from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures import sentence_probes, word_probes
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.parts_of_speech import TaggedWord, Tags
-from context_nmt.measures.probing_tasks import GROUPS, SPLITS, TASKS, find_tasks, read_task
+from context_nmt.measures.probing_tasks import SPLITS, TASK_GROUPS, TASKS, find_tasks, read_task
 from context_nmt.measures.rows import read_rows
-from context_nmt.measures.sentence_probes import Examples, mean_states, probe_task, summary
-from context_nmt.measures.word_probes import STACKS, WordProbes, read_layers
+from context_nmt.measures.sentence_probes import Examples, mean_states, probe_task, summarize
+from context_nmt.measures.word_probes import STACKS, WordProbes, read_states
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
 from context_nmt.pipeline.planning import write_plans
@@ -74,13 +74,13 @@ def test_training_stops_after_its_patience_and_keeps_the_best_epoch(monkeypatch)
 
 
 def test_groups_are_means_of_their_tasks_if_all_are_there():
-    assert summary([50.0, 53.0], 25) == {"accuracies": [50, 53], "accuracy": 51.5, "chance": 25, "deviation": 2.1213}
-    found = {task: summary([10.0 * number, 20.0], number) for number, task in enumerate(TASKS)}
-    groups = sentence_probes.group_means(found)
-    assert groups.keys() == GROUPS.keys()
-    assert groups["surface"] == summary([5.0, 20.0], 0.5)
-    del found["sentence_length"]
-    assert sentence_probes.group_means(found).keys() == GROUPS.keys() - {"surface"}
+    assert summarize([50.0, 53.0], 25) == {"accuracies": [50, 53], "accuracy": 51.5, "chance": 25, "deviation": 2.1213}
+    summaries = {task: summarize([10.0 * number, 20.0], number) for number, task in enumerate(TASKS)}
+    groups = sentence_probes.group_means(summaries)
+    assert groups.keys() == TASK_GROUPS.keys()
+    assert groups["surface"] == summarize([5.0, 20.0], 0.5)
+    del summaries["sentence_length"]
+    assert sentence_probes.group_means(summaries).keys() == TASK_GROUPS.keys() - {"surface"}
 
 
 GOOD = ["tr\tA\ta b", "tr\tB\tb a", "va\tA\ta", "te\tB\tb"]
@@ -129,15 +129,15 @@ def test_a_run_s_features_are_those_of_its_model_and_text(tmp_path):
     tasks = experiment.data("tasks")
     write_lines(tasks / "sentence_length.txt", ["tr\t0\t1 2", "tr\t1\t1 2 3", "va\t0\t4", "te\t1\t5 6"])
     task, model = read_task(tasks / "sentence_length.txt"), load_run(experiment.model(RUN), torch.device("cpu"))
-    text = sentence_probes.RunText(experiment.model(RUN) / "text")
+    text = sentence_probes.SourceTokenizer(experiment.model(RUN) / "text")
     examples = sentence_probes.split_features(model, text, task)
     expected = mean_states(model, [np.array(text.chain.corpus.source_vocabulary.ids("1 2 3"))])[0]
     assert torch.allclose(examples["training"].features[1], expected, atol=1e-6)
-    assert {split: one.labels.tolist() for split, one in examples.items()} == task.labels
+    assert {split: example.labels.tolist() for split, example in examples.items()} == task.labels
     sentence_probes.probe_sentences(experiment, "plain", 1, device="cpu")
     expected = probe_task(examples, SentenceClassifierSettings(seeds=(1, 2)))
-    found = read_flat(experiment.sentence_probes(RUN))["tasks"]
-    assert {name: one["score"] for name, one in found.items()} == {
+    scores = read_flat(experiment.sentence_probes(RUN))["tasks"]
+    assert {name: example["score"] for name, example in scores.items()} == {
         "probe_sentence_length": expected["accuracy"],
         "probe_deviation_sentence_length": expected["deviation"],
         "probe_sentence_length_chance": expected["chance"],
@@ -161,26 +161,29 @@ def model_for(corpus, **settings):
 @pytest.mark.parametrize(("epochs", "sentences"), [(12, 100_000), (24, 100)], ids=["all", "sample"])
 def test_lexical_probes_of_the_embeddings_find_nearly_all_units(corpus, epochs, sentences):
     settings = WordClassifierSettings(learning_rate=0.01, batch_tokens=256, epochs=epochs, training_sentences=sentences)
-    found = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
-    assert min(found["lexical_encoder_0"], found["lexical_decoder_0"]) >= 99
-    assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= found.keys()
-    assert not [name for name in found if "_tag_" in name]
-    groups = [found[f"lexical_encoder_frequency_{number}_0"] for number in range(1, 11)]  # ten digits, one in each
+    accuracies = flat(WordProbes(model_for(corpus, width=32), corpus, settings).rows("valid", dict.fromkeys(STACKS)))
+    assert min(accuracies["lexical_encoder_0"], accuracies["lexical_decoder_0"]) >= 99
+    assert {f"lexical_{stack}_{layer}" for stack in STACKS for layer in range(3)} <= accuracies.keys()
+    assert not [name for name in accuracies if "_tag_" in name]
+    groups = [accuracies[f"lexical_encoder_frequency_{number}_0"] for number in range(1, 11)]  # ten digits, one in each
     assert min(groups) >= 90
 
 
 def test_lexical_probes_of_nothing_find_nothing(corpus, monkeypatch):
     """States that say nothing leave the most frequent of ten digits."""
 
-    def blind(*given):
-        layers = read_layers(*given)
-        return {stack: replace(one, states=tuple(map(torch.ones_like, one.states))) for stack, one in layers.items()}
+    def blind(*arguments):
+        layers = read_states(*arguments)
+        return {
+            stack: replace(states, states=tuple(map(torch.ones_like, states.states)))
+            for stack, states in layers.items()
+        }
 
     model = model_for(corpus)
-    monkeypatch.setattr(word_probes, "read_layers", blind)
+    monkeypatch.setattr(word_probes, "read_states", blind)
     probes = WordProbes(model, corpus, WordClassifierSettings(epochs=1))
     layers = blind(model, pairs_for(model, corpus, "valid", None), np.arange(40))
-    assert probes.right("encoder", layers["encoder"]).mean() < 0.2
+    assert probes.is_correct("encoder", layers["encoder"]).mean() < 0.2
 
 
 def test_lexical_probes_train_with_the_adam_and_the_patience_of_the_settings(corpus, monkeypatch):
@@ -189,7 +192,7 @@ def test_lexical_probes_train_with_the_adam_and_the_patience_of_the_settings(cor
     WordProbes(model_for(corpus), corpus, WordClassifierSettings(patience=2, epochs=9))
     assert len(epochs) == 3
     settings = WordClassifierSettings(learning_rate=0.1, adam_beta2=0.5, adam_epsilon=1e-3)
-    (group,) = word_probes.word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
+    (group,) = word_probes.make_word_probe(4, 2, settings, torch.device("cpu")).optimizer.param_groups
     assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.9, 0.5), 1e-3)
 
 
@@ -197,24 +200,24 @@ def test_lexical_probes_train_with_the_adam_and_the_patience_of_the_settings(cor
 @torch.no_grad()
 def test_layers_are_the_states_that_the_model_computes(corpus, settings):
     model, (source, target) = model_for(corpus, **settings), corpus.parallel("valid")
-    found = read_layers(model, pairs_for(model, corpus, "valid", None), np.array([3, 5]))
+    layers = read_states(model, pairs_for(model, corpus, "valid", None), np.array([3, 5]))
     first = target[3].tolist()
     inputs = torch.tensor([[*first, END] if settings else [BEGIN, *first]])
     memory = model.encode(torch.tensor([[*source[3].tolist(), END]]))
     length, width = len(source[3]) + 1, inputs.size(1)
-    for states, expected in zip(found["encoder"].states, memory.states, strict=True):
+    for states, expected in zip(layers["encoder"].states, memory.states, strict=True):
         assert torch.allclose(states[0, :length], expected[0], atol=1e-5)
-    decoder = found["decoder"]
+    decoder = layers["decoder"]
     assert len(decoder.states) == 3
     assert torch.allclose(decoder.states[0][0, :width], model.target_embedding(inputs)[0], atol=1e-5)
     assert torch.allclose(decoder.states[-1][0, :width], model.decode(inputs, memory)[0], atol=1e-5)
     assert decoder.ids[0][decoder.real[0]].tolist() == first
-    assert found["encoder"].real[0].sum() == length - 1
+    assert layers["encoder"].real[0].sum() == length - 1
 
 
 def test_cosines_equal_slow_plain_ones(corpus):
     model = model_for(corpus).double()
-    layers = read_layers(model, pairs_for(model, corpus, "valid", None), np.arange(6))["decoder"]
+    layers = read_states(model, pairs_for(model, corpus, "valid", None), np.arange(6))["decoder"]
     for states, (of_tokens, of_sentences) in zip(layers.states[1:], word_probes.cosines(layers), strict=True):
         pairs = [(layers.states[0][row][real], states[row][real]) for row, real in enumerate(layers.real)]
         tokens = [pair for one, other in pairs for pair in zip(one, other, strict=True)]
@@ -258,21 +261,21 @@ def test_a_word_is_found_if_one_of_its_units_is(corpus, monkeypatch):
     """Units count one by one by tag, in words by class; each sentence has a word of two units, then one of one."""
     probes = WordProbes(model_for(corpus), corpus, WordClassifierSettings(epochs=1))
     lengths = [len(line) for line in corpus.parallel("valid")[0]]
-    known = [[TaggedWord(0, 2, "NN"), TaggedWord(2, length, "IN")] if length > 2 else [] for length in lengths]
-    monkeypatch.setattr(word_probes, "words_of_units", lambda *_: known)
+    words = [[TaggedWord(0, 2, "NN"), TaggedWord(2, length, "IN")] if length > 2 else [] for length in lengths]
+    monkeypatch.setattr(word_probes, "words_of_units", lambda *_: words)
     batches = []
 
-    def right(stack, layers):
+    def is_correct(stack, layers):
         counts = layers.real.sum(1).tolist()
         batches.append(counts)
-        places = np.concatenate([np.arange(count) for count in counts])
-        return np.stack([places == 1, places == 0, places == 2])
+        positions = np.concatenate([np.arange(count) for count in counts])
+        return np.stack([positions == 1, positions == 0, positions == 2])
 
-    monkeypatch.setattr(probes, "right", right)
-    found = flat(probes.rows("valid", {"encoder": Tags("by hand", [], []), "decoder": None}))
-    assert [found[f"lexical_encoder_word_class_NOUN_{layer}"] for layer in range(3)] == [100, 100, 0]
-    assert [found[f"lexical_encoder_word_class_OTHER_{layer}"] for layer in range(3)] == [0, 0, 100]
-    assert [found[f"lexical_encoder_tag_NN_{layer}"] for layer in range(3)] == [50, 50, 0]
+    monkeypatch.setattr(probes, "is_correct", is_correct)
+    accuracies = flat(probes.rows("valid", {"encoder": Tags("by hand", [], []), "decoder": None}))
+    assert [accuracies[f"lexical_encoder_word_class_NOUN_{layer}"] for layer in range(3)] == [100, 100, 0]
+    assert [accuracies[f"lexical_encoder_word_class_OTHER_{layer}"] for layer in range(3)] == [0, 0, 100]
+    assert [accuracies[f"lexical_encoder_tag_NN_{layer}"] for layer in range(3)] == [50, 50, 0]
     assert max(map(len, batches)) > 1  # so words are found beyond the first sentence
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from context_nmt.models.building import build
 from context_nmt.pipeline.planning import plan
-from context_nmt.report.papers.published import read_papers
+from context_nmt.report.published import read_papers
 from context_nmt.results.metrics import is_score
 from context_nmt.settings.parameters import read_parameters
 
@@ -38,12 +38,12 @@ def plans(experiment):
 @cache
 def counts(experiment):
     """The parameters of every variant."""
-    size, numbers = FACTS[experiment]["vocabulary"], {}
-    for variant, chosen in plans(experiment).items():
+    size, by_variant = FACTS[experiment]["vocabulary"], {}
+    for variant, variant_plan in plans(experiment).items():
         with torch.device("meta"):
-            model = build(chosen.training.model, source_vocabulary=size, target_vocabulary=size)
-        numbers[variant] = sum(parameter.numel() for parameter in model.parameters())
-    return numbers
+            model = build(variant_plan.training.model, source_vocabulary=size, target_vocabulary=size)
+        by_variant[variant] = sum(parameter.numel() for parameter in model.parameters())
+    return by_variant
 
 
 def at(values, path):
@@ -56,9 +56,11 @@ def at(values, path):
 
 @pytest.mark.parametrize("experiment", having("added"))
 def test_every_system_adds_the_parameters_that_its_paper_counts(experiment):
-    numbers = counts(experiment)
-    base = {variant: numbers["transformer_big" if variant.endswith("_big") else "transformer"] for variant in numbers}
-    assert {variant: count - base[variant] for variant, count in numbers.items()} == FACTS[experiment]["added"]
+    by_variant = counts(experiment)
+    base = {
+        variant: by_variant["transformer_big" if variant.endswith("_big") else "transformer"] for variant in by_variant
+    }
+    assert {variant: count - base[variant] for variant, count in by_variant.items()} == FACTS[experiment]["added"]
 
 
 @pytest.mark.parametrize("experiment", having("thousands"))
@@ -69,13 +71,15 @@ def test_all_parameters_together_round_to_what_is_published(experiment):
 
 @pytest.mark.parametrize("experiment", [name for name in DOCUMENTS if name in having("vocabulary")])
 def test_hierarchical_attention_adds_what_its_code_uses(experiment):
-    numbers = counts(experiment)
+    by_variant = counts(experiment)
     added = {
-        variant: count - numbers["transformer"] for variant, count in numbers.items() if variant.startswith("han_")
+        variant: count - by_variant["transformer"]
+        for variant, count in by_variant.items()
+        if variant.startswith("han_")
     }
     assert added.pop("han_decoder_alignment") == 4_730_880 + 2 * 512  # with a norm for what it reads
-    each = {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()}
-    assert each == dict.fromkeys(added, 4_730_880)
+    per_module = {variant: count // (1 + variant.startswith("han_joint")) for variant, count in added.items()}
+    assert per_module == dict.fromkeys(added, 4_730_880)
 
 
 def test_the_masked_model_has_what_mask_predict_has_but_for_unused_positions():
@@ -95,22 +99,22 @@ def test_corpora_units_and_teachers_match_the_paper(experiment):
 @pytest.mark.parametrize("experiment", having("systems"))
 def test_every_recipe_matches_its_paper(experiment):
     for pattern, expected in FACTS[experiment]["systems"].items():
-        matches = [chosen for variant, chosen in plans(experiment).items() if fnmatch(variant, pattern)]
-        assert matches
-        for chosen in matches:
-            training = asdict(chosen.training.training)
+        matching = [variant_plan for variant, variant_plan in plans(experiment).items() if fnmatch(variant, pattern)]
+        assert matching
+        for variant_plan in matching:
+            training = asdict(variant_plan.training.training)
             training["tokens"] = training["batch_tokens"] * training["accumulation"]
-            values = {"model": asdict(chosen.training.model.model), "training": training}
-            values |= {"averaging": asdict(chosen.averaging), "decoding": asdict(chosen.decoding)}
+            values = {"model": asdict(variant_plan.training.model.model), "training": training}
+            values |= {"averaging": asdict(variant_plan.averaging), "decoding": asdict(variant_plan.decoding)}
             assert {path: at(values, path) for path in expected} == expected
 
 
 @pytest.mark.parametrize("experiment", [*DOCUMENTS, CROSS])
 def test_systems_are_marked_by_the_test_of_their_paper(experiment):
     variants = settings(experiment).variants
-    marking_test = "sign" if experiment == CROSS else "sacrebleu"  # by Moses; of masked models
-    compared = {name for name, chosen in variants.items() if chosen.baseline and not name.startswith("transformer")}
-    assert {name for name, chosen in variants.items() if chosen.test == marking_test} == compared
+    test = "sign" if experiment == CROSS else "sacrebleu"  # by Moses; of masked models
+    compared = {name for name, variant in variants.items() if variant.baseline and not name.startswith("transformer")}
+    assert {name for name, variant in variants.items() if variant.test == test} == compared
 
 
 def test_windows_and_layers_match_table_3():
@@ -142,24 +146,27 @@ def test_every_system_is_trained_as_its_baseline_is():
     """A system differs from its baseline only in its slots and its warm-up."""
     for experiment in having("added"):
         read = settings(experiment)
-        for variant, chosen in read.variants.items():
-            if chosen.baseline is None:
+        for variant, variant_settings in read.variants.items():
+            if variant_settings.baseline is None:
                 assert variant == "transformer"
             elif variant.startswith("transformer"):  # another size
-                assert chosen.baseline == "transformer"
-                assert not chosen.slots
+                assert variant_settings.baseline == "transformer"
+                assert not variant_settings.slots
             elif variant == "cmlm":  # another kind of model
-                assert chosen.baseline in read.train.teachers
+                assert variant_settings.baseline in read.train.teachers
             elif variant == "cmlm_raw":  # another text
-                assert plans(experiment)[variant] == plans(experiment)[chosen.baseline]
+                assert plans(experiment)[variant] == plans(experiment)[variant_settings.baseline]
             else:
-                own_plan, baseline_plan = plans(experiment)[variant], plans(experiment)[chosen.baseline]
-                assert own_plan.training.model.slots != baseline_plan.training.model.slots
-                assert own_plan.training.model.model == baseline_plan.training.model.model
-                assert (own_plan.averaging, own_plan.decoding) == (baseline_plan.averaging, baseline_plan.decoding)
+                variant_plan, baseline_plan = plans(experiment)[variant], plans(experiment)[variant_settings.baseline]
+                assert variant_plan.training.model.slots != baseline_plan.training.model.slots
+                assert variant_plan.training.model.model == baseline_plan.training.model.model
+                assert (variant_plan.averaging, variant_plan.decoding) == (
+                    baseline_plan.averaging,
+                    baseline_plan.decoding,
+                )
                 warmup = baseline_plan.training.training.schedule.warmup
-                schedule = replace(own_plan.training.training.schedule, warmup=warmup)
-                assert replace(own_plan.training.training, schedule=schedule) == baseline_plan.training.training
+                schedule = replace(variant_plan.training.training.schedule, warmup=warmup)
+                assert replace(variant_plan.training.training, schedule=schedule) == baseline_plan.training.training
 
 
 @pytest.mark.parametrize("experiment", having("like"))
@@ -167,10 +174,10 @@ def test_other_language_pairs_have_the_recipe_of_english_german(experiment):
     original, changed = FACTS[experiment]["like"], FACTS[experiment].get("but", {})
     read, same = settings(experiment), settings(original)
     assert replace(read.significance, minimum_ceiling=90) == same.significance or original == CROSS
-    for variant, chosen in read.variants.items():
-        expected, other = plans(original)[variant], same.variants[variant]
+    for variant, variant_settings in read.variants.items():
+        expected, original_settings = plans(original)[variant], same.variants[variant]
         model = expected.training.model.model
         model = replace(expected.training.model, model=replace(model, **changed.get(model.kind, {})))
         assert plans(experiment)[variant] == replace(expected, training=replace(expected.training, model=model))
-        assert (chosen.label, chosen.test) == (other.label, other.test)
-        assert chosen.baseline == other.baseline or variant == "cmlm"
+        assert (variant_settings.label, variant_settings.test) == (original_settings.label, original_settings.test)
+        assert variant_settings.baseline == original_settings.baseline or variant == "cmlm"

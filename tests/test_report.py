@@ -1,4 +1,4 @@
-"""The report: every table and figure of the papers, the numbers of experiments, and pages that stand alone."""
+"""The report: every table and figure of the papers, the numbers of experiments, and self-contained pages."""
 
 import re
 from dataclasses import replace
@@ -15,16 +15,16 @@ from shown import texts
 
 from context_nmt.files import read_json, write_json
 from context_nmt.measures.rows import Measure
-from context_nmt.report.formats import LATEX, escape_latex, format_latex, render
+from context_nmt.report import verdicts
+from context_nmt.report.all_systems import System, systems_grid, systems_of_one_recipe
+from context_nmt.report.claim_rows import counts_of
+from context_nmt.report.comparison import comparisons_of
+from context_nmt.report.formats import LATEX_ESCAPES, escape_latex, format_latex, render
 from context_nmt.report.pages import results_page
-from context_nmt.report.papers import verdicts
-from context_nmt.report.papers.all_systems import System, systems_grid, systems_of_one_recipe
-from context_nmt.report.papers.claim_rows import counts_of
-from context_nmt.report.papers.comparison import comparisons_of
-from context_nmt.report.papers.published import Claim, read_papers
-from context_nmt.report.papers.verdicts import Confound
 from context_nmt.report.pictures import draw_costs
-from context_nmt.report.tables import BLANK, DASH, Cell, Grid, GridRow, Heading
+from context_nmt.report.published import Claim, read_papers
+from context_nmt.report.tables import DASH, EMPTY_CELL, Cell, Grid, GridRow, Heading
+from context_nmt.report.verdicts import Confound
 from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.parameters import Experiment
@@ -53,15 +53,15 @@ def made_up(folder, **changes):
     folder.mkdir(parents=True, exist_ok=True)
     experiment = make_experiment(folder, **(GIVEN | changes))
     speeds = read_json(experiment.speeds)
-    for one in speeds["variants"].values():
-        one["slots"]["slot"][0]["mechanism"] = SLOTS[one["slots"]["slot"][0]["mechanism"]]
+    for system in speeds["variants"].values():
+        system["slots"]["slot"][0]["mechanism"] = SLOTS[system["slots"]["slot"][0]["mechanism"]]
     write_json(experiment.speeds, speeds)
     return experiment
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """The default experiment with two seeds, another one with the same recipe and one seed, and one that never ran."""
+    """The default experiment with two seeds, one with the same recipe and one seed, and one that never ran."""
     folder = tmp_path_factory.mktemp("project")
     others = {"dual_context_decoder": {"baseline": "transformer"}, "dual_context_both": {"baseline": "transformer"}}
     bitext = [*GIVEN["train"]["bitext"], *others]
@@ -84,7 +84,7 @@ def changed(results, **settings):
 
 
 def cells(experiment, table, query):
-    """The rows of a table's CSV that a query finds; empty cells are ""."""
+    """Return the rows of a table's CSV that match a query; empty cells are ""."""
     path = experiment.reports / "tables" / f"{table}.csv"
     return pd.read_csv(path, keep_default_na=False, dtype=str).query(query)
 
@@ -136,9 +136,9 @@ def test_the_page_is_well_formed_has_all_pictures_and_needs_no_network(root):
 def test_numbers_are_those_of_results_json(root):
     results = read_json(root.metrics / "results.json")
     query = "group == 'birds en-de, seeds 1, 2' and column == 'test, sacrebleu' and value != ''"
-    found = cells(root, "dual_contextual-table-1", query)
-    assert set(found.variant) == {"transformer", "dual_context_encoder"}
-    for row in found.itertuples():
+    printed = cells(root, "dual_contextual-table-1", query)
+    assert set(printed.variant) == {"transformer", "dual_context_encoder"}
+    for row in printed.itertuples():
         expected = results[row.variant]["test"]["sacrebleu"]
         assert (float(row.value), float(row.deviation)) == (expected["mean"], expected["deviation"])
         assert row.text.startswith(f"{expected['mean']:.2f} ± {expected['deviation']:.2f}")
@@ -146,10 +146,10 @@ def test_numbers_are_those_of_results_json(root):
 
 
 def changed_columns(paper, name, ids=(), **changes):
-    """A paper whose table with this name has other columns of scores, or some of them."""
+    """Return a paper in which some or all columns of scores of a table are changed."""
 
-    def column(one):
-        return replace(one, **changes) if one.test_set and (not ids or one.id in ids) else one
+    def column(original):
+        return replace(original, **changes) if original.test_set and (not ids or original.id in ids) else original
 
     tables = {table.id: table for table in paper.tables}
     tables[name] = replace(tables[name], columns=tuple(map(column, tables[name].columns)))
@@ -157,10 +157,10 @@ def changed_columns(paper, name, ids=(), **changes):
 
 
 def test_a_note_has_the_command_of_every_experiment_that_lacks_systems(root):
-    """In the root, of all experiments; in an experiment, of itself. What nothing has run for has no column."""
+    """The root's report is about all experiments; an experiment that never ran has no column."""
     paper = changed_columns(PAPER, "Table 1", test_set="test")
-    first, *others = read_all(root)
-    never = next(one for one in others if one.name == "never")
+    first, *other_results = read_all(root)
+    never = next(results for results in other_results if results.name == "never")
     alone = read_all(Experiment(root.folder / "experiments/never"))
     for experiments, expected in (([first, never], ["make repro NAME=never"]), (alone, ["make repro NAME=never"])):
         table_1, *_ = comparisons_of("dual_contextual", paper, experiments)
@@ -184,9 +184,14 @@ def test_an_experiment_s_own_report_has_only_what_it_knows_something_about(root)
 
 
 def test_the_same_bytes_come_out_again(root):
-    before = {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
+    def written():
+        paths = (path for folder in (root.metrics, root.reports) for path in folder.rglob("*") if path.is_file())
+        return {path: path.read_bytes() for path in paths}
+
+    before = written()
+    write_tables(evaluate_all(root))
     write_report(root)
-    assert before == {path: path.read_bytes() for path in root.reports.rglob("*") if path.is_file()}
+    assert written() == before
 
 
 @pytest.mark.parametrize(("batches", "accumulation"), [(100, 1), (83, 1), (83, 3), (250, 4), (5000, 1)])
@@ -205,7 +210,7 @@ def test_learning_curves_bound_the_epochs_of_a_training(root, batches, accumulat
 
 
 def test_what_a_training_costs(root):
-    """With the training that it continues; nothing is said from few points of a curve."""
+    """Costs include the training that a system continues, and are unknown if a curve has few points."""
     results = read_all(root)[0]
     plain, joint, dual = (System(name, results) for name in ("transformer", "han_joint", "dual_context_encoder"))
     assert plain.tokens == pytest.approx(20, rel=0.05)
@@ -249,7 +254,7 @@ def test_all_systems_are_in_a_table_with_the_cost_of_a_gain_and_some_have_a_name
     assert [dual["Training costs", name].text for name in ("FLOPs", "seconds")] == ["× 2.00", "× 1.23"]  # noqa: RUF001
     price = dual["Cost of a point of gain", "FLOPs"]
     assert price.value == pytest.approx(100 / gain.mean, abs=1e-4)  # twice the FLOPs of the Transformer
-    assert old["Model", "parameters"] == old["Cost of a point of gain", "seconds"] == BLANK  # out of date
+    assert old["Model", "parameters"] == old["Cost of a point of gain", "seconds"] == EMPTY_CELL  # out of date
     named = [text for text in texts(root.reports / "figures/costs.svg") if re.match(r"\d+ \D", text)]
     shown = [row for row in grid.rows if row.variant in results.models or row.cells[1].text == DASH]
     assert sorted(named) == [row.label.replace(".", "", 1) for row in shown if "(out of date)" not in row.label]
@@ -272,9 +277,9 @@ def test_costs_are_drawn_whatever_stands_first_and_a_label_is_not_mathematics(ro
 @given(st.text())
 def test_latex_prints_what_was_written(text):
     printed, left = "", escape_latex(text)
-    back = {written: character for character, written in LATEX.items() if character != "\n"}
+    back = {written: character for character, written in LATEX_ESCAPES.items() if character != "\n"}
     while left:
-        written = next((one for one in sorted(back, key=len, reverse=True) if left.startswith(one)), left[0])
+        written = next((escape for escape in sorted(back, key=len, reverse=True) if left.startswith(escape)), left[0])
         assert written in back or written not in "\\&%$#_{}~^[]*"
         printed += back.get(written, written)
         left = left[len(written) :]
@@ -304,12 +309,12 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
         section = markdown.split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
         assert f"\nHere: {'; '.join(counts_of(of_paper))}.\n" in section
         for row in of_paper:
-            assert f"\n| {' | '.join(row.texts[:2])} | " in section
-            assert escape_html(row.texts[0]) in page
-            assert (f"| {' | '.join(row.screen)} |" in screen) == (row.family == "primary")
+            assert f"\n| {' | '.join(row.detail_cells[:2])} | " in section
+            assert escape_html(row.detail_cells[0]) in page
+            assert (f"| {' | '.join(row.summary_cells)} |" in screen) == (row.family == "primary")
     (encoder,) = (row for row in rows if row.says == "Enc-DC is better than the Transformer")
     assert (encoder.place, encoder.published_text, encoder.numbers) == ("Table 1", "+0.89", "")
-    assert [one.corpus for one in encoder.elsewhere] == ["birds en-de"]
+    assert [other.corpus for other in encoder.elsewhere] == ["birds en-de"]
     assert (encoder.verdict, encoder.kind, encoder.reason) == (
         "cannot be tested here",
         "not run",

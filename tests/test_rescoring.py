@@ -16,7 +16,7 @@ from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError, read_lines, write_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.rescored import rescore_ids, rescore_run
+from context_nmt.measures.rescoring import rescore_ids, rescore_run
 from context_nmt.measures.rows import write_rows
 from context_nmt.measures.scores import score_rows
 from context_nmt.models.averaging import average_run

@@ -1,4 +1,4 @@
-"""Scores of runs, their means over seeds, differences to baselines, tables and the focus."""
+"""Scores of runs, their means over seeds, differences from baselines, tables and the focus."""
 
 import pytest
 import yaml
@@ -22,18 +22,17 @@ from context_nmt.files import UserError, read_json, read_lines, write_json, writ
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import TESTS, TEXT, Measure
-from context_nmt.measures.scored_text import text_of_tokens
-from context_nmt.measures.scores import read_test, score_rows
+from context_nmt.measures.scored_text import token_origin
+from context_nmt.measures.scores import read_scoring_inputs, score_rows
 from context_nmt.report import overview
 from context_nmt.report.formats import write_page
 from context_nmt.report.overview import print_results
 from context_nmt.report.pages import results_page
 from context_nmt.report.writing import write_tables
 from context_nmt.results.evaluation import evaluate_variant
-from context_nmt.results.metrics import p_text, signed
+from context_nmt.results.metrics import format_difference, format_p
 from context_nmt.results.reading import read_results
 from context_nmt.results.significance import compare
-from context_nmt.results.table import t_interval
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.text import SideSettings, UnitSettings
@@ -83,7 +82,7 @@ def rich(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
-    """One whose p says little: of `again`, better than its baseline with a seed, and worse with another.
+    """An experiment with doubtful p-values: `again` is better than its baseline with one seed and worse with the other.
 
     A p of `gauss` is larger with one seed, a score has another signature, and a test was against another system.
     """
@@ -99,7 +98,7 @@ def odd(tmp_path_factory):
 
 
 def two_systems(metric):
-    """What differs in params.yaml of an experiment with two systems and one seed."""
+    """The changes of params.yaml for an experiment with two systems and one seed."""
     variants = {name: PARAMETERS["variants"][name] for name in ("transformer", "gauss")}
     settings = {"metric": metric, "resamples": 50, "seed": 1}
     return {"variants": variants, "train": {"bitext": list(variants)}, "significance": settings, "seeds": [1]}
@@ -107,7 +106,7 @@ def two_systems(metric):
 
 @pytest.fixture(scope="module")
 def once(tmp_path_factory):
-    """One with a seed, of which nothing is known over seeds, and a bootstrap that never loses: its p is 2 / 50."""
+    """An experiment with one seed, and a bootstrap in which the system always wins: its p is 2 / 50."""
     changes = two_systems("sacrebleu")
     changes["variants"] = {"transformer": {}, "gauss": {"baseline": "transformer"}}
     experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("once"), **changes))
@@ -117,19 +116,19 @@ def once(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """One with a system that has no baseline, no gate and no attention that is shown."""
+    """An experiment with a single system, which has no baseline and shows no gate and no attention."""
     changes = {"variants": {"transformer": {}}, "train": {"bitext": ["transformer"]}, "focus": "transformer"}
     experiment = make_experiment(tmp_path_factory.mktemp("bare"), **changes)
     for seed in (1, 2):
-        found = {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
-        write_flat(experiment.analyses(f"transformer-{seed}"), found)
+        accuracies = {test: {"ngram_accuracy_1": 50} for test in ("dev", "test")}
+        write_flat(experiment.analyses(f"transformer-{seed}"), accuracies)
     write_tables(evaluate_all(experiment))
     return experiment
 
 
 @pytest.fixture(scope="module")
 def partly(tmp_path_factory):
-    """One that has run in part: systems without a seed, a run, a set or any; another kind of model, and signature."""
+    """An experiment that has run in part: systems lack a seed, a run, a set or everything; one signature differs."""
     experiment = evaluate_all(make_experiment(tmp_path_factory.mktemp("partly")))
     experiment.scores("gauss-2").unlink()
     write_flat(experiment.scores("again-1"), {"dev": read_flat(experiment.scores("again-1"))["dev"]})
@@ -154,10 +153,7 @@ def partly(tmp_path_factory):
 @pytest.mark.parametrize("name", ["results.csv", "results.json", "results.md", "analyses.md", "pictures.txt"])
 @pytest.mark.parametrize("state", ["experiment", "rich", "partly", "odd", "once", "bare"])
 def test_tables_and_pages_are_as_before(request, state, name):
-    """Means and deviations over seeds, gains from baselines, intervals, p-values and marks, and a dash for the rest.
-
-    Of pictures, their titles, systems, axes and legends.
-    """
+    """Tables have means, deviations, gains, intervals, p-values and marks; of pictures, all texts are compared."""
     experiment = request.getfixturevalue(state)
     if name == "pictures.txt":
         paths = sorted((experiment.reports / "pages/figures").iterdir())
@@ -170,22 +166,24 @@ def test_tables_and_pages_are_as_before(request, state, name):
 
 @pytest.mark.parametrize("old", [("gauss",), ("transformer",), ("transformer", "gauss", "again", "alone")])
 def test_systems_that_are_out_of_date_are_marked(experiment, old):
-    """They have no costs, and no difference from those that are not; those of one run of the pipeline stay."""
-    write_page(experiment.folder / "page.md", "results.md.j2", page=results_page(read_results(experiment, old=old)))
+    """They have no costs, and no differences from systems that are up to date; other differences stay."""
+    write_page(
+        experiment.folder / "page.md", "results.md.j2", page=results_page(read_results(experiment, out_of_date=old))
+    )
     assert_golden((experiment.folder / "page.md").read_text(encoding="utf-8"), f"old-{old[0]}-{len(old)}.md")
 
 
 @pytest.mark.parametrize("width", [60, 200])
 def test_the_main_results_are_printed_with_their_signature(experiment, capsys, monkeypatch, width):
-    """Where there is no room for all columns, the others are whole."""
-    monkeypatch.setattr(overview, "WIDE", width)
+    """Columns that do not fit are left out as a whole."""
+    monkeypatch.setattr(overview, "WIDTH_OF_FILES", width)
     print_results(experiment)
     assert_golden(capsys.readouterr().out.replace(str(experiment.folder), "FOLDER"), f"main-{width}.txt")
 
 
 @pytest.mark.parametrize("run", ["transformer-1", "transformer-2", "gauss-2"])
 def test_scores_of_runs_are_as_before(rich, run):
-    """Of text, in the first file without a baseline, too; tests are against the baseline of the same seed."""
+    """The first file without a baseline also has sizes of the text; tests compare runs with the same seed."""
     assert_golden(rich.scores(run).read_text(encoding="utf-8"), f"scores-{run}.csv")
 
 
@@ -277,27 +275,28 @@ def test_a_bound_is_treated_as_the_text_of_systems(tmp_path, side):
     assert scores["sacrebleu_of_bound"]["score"] == pytest.approx(100)
 
 
-def test_t_interval_of_known_values():
-    assert t_interval([1.0, 3.0]) == pytest.approx((2 - 12.7062, 2 + 12.7062), abs=1e-3)  # t(0.975, 1) = 12.7062
-    assert t_interval([1.0]) is None
-
-
 @pytest.mark.parametrize("metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"])
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     changes = two_systems(metric)
     experiment = evaluate_all(make_experiment(tmp_path, **changes))
     results = read_results(experiment)
-    tested = [one for one in results.measures if getattr(results.estimate("gauss", one).gain, "p", None) is not None]
+    tested = [
+        measure
+        for measure in results.measures
+        if getattr(results.estimate("gauss", measure).gain, "p", None) is not None
+    ]
     assert tested == [Measure("dev", metric), Measure("test", metric)]
     evaluated, tokenized = EvaluationFolder(tmp_path), metric != "sacrebleu"
-    lines, references = read_test(evaluated, "gauss-1", "test", tokenized=tokenized)
-    baseline, _ = read_test(evaluated, "transformer-1", "test", tokenized=tokenized)
-    settings, text = SignificanceSettings(**changes["significance"]), text_of_tokens(evaluated.settings)
+    lines, references = read_scoring_inputs(evaluated, "gauss-1", "test", tokenized=tokenized)
+    baseline, _ = read_scoring_inputs(evaluated, "transformer-1", "test", tokenized=tokenized)
+    settings, text = SignificanceSettings(**changes["significance"]), token_origin(evaluated.settings)
     expected = compare(lines, baseline, references, settings, tokenizer="13a", text=text if tokenized else "raw")
-    found = read_flat(experiment.scores("gauss-1"))["test"]
-    assert [found[f"p_{test}_{metric}"]["score"] for test in TESTS] == [expected[test]["p"] or 2 / 50 for test in TESTS]
+    scores = read_flat(experiment.scores("gauss-1"))["test"]
+    assert [scores[f"p_{test}_{metric}"]["score"] for test in TESTS] == [
+        expected[test]["p"] or 2 / 50 for test in TESTS
+    ]
     signature = expected["signature"].removesuffix("|text:raw")
-    assert found[metric] == {"score": expected["system"], "signature": signature}
+    assert scores[metric] == {"score": expected["system"], "signature": signature}
 
 
 def test_focus_is_flat(experiment, monkeypatch):
@@ -312,18 +311,6 @@ def test_focus_is_flat(experiment, monkeypatch):
     with pytest.raises(UserError, match=r"params\.yaml: focus: no results of 'gauss'; there are other"):
         focus.main()
     write_json(experiment.metrics / "results.json", results)
-
-
-def test_same_bytes_on_a_second_run(experiment):
-    def written():
-        folders = (experiment.metrics, experiment.reports)
-        files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-        return {str(path): path.read_bytes() for path in files}
-
-    before = written()
-    evaluate_all(experiment)
-    write_tables(experiment)
-    assert written() == before
 
 
 def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):
@@ -354,12 +341,12 @@ def test_unknown_variants_and_broken_files_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (p_text(0.0496), "= 0.0496"),  # 0.05 would not decide
-        (p_text(0.0504), "= 0.05"),
-        (p_text(0.031), "= 0.031"),
-        (p_text(0.0002), "≤ 0.001"),
-        (signed(-0.00001), "+0.00"),
-        (signed(-1.04, 1), "−1.0"),  # noqa: RUF001
+        (format_p(0.0496), "= 0.0496"),  # 0.05 would not decide
+        (format_p(0.0504), "= 0.05"),
+        (format_p(0.031), "= 0.031"),
+        (format_p(0.0002), "≤ 0.001"),
+        (format_difference(-0.00001), "+0.00"),
+        (format_difference(-1.04, 1), "−1.0"),  # noqa: RUF001
     ],
 )
 def test_numbers_in_print(text, expected):

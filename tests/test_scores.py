@@ -18,8 +18,8 @@ from context_nmt.measures.bleu import (
     score_tokenized,
     split_compounds,
 )
-from context_nmt.measures.files import score_files
-from context_nmt.measures.scored_text import text_of_tokens
+from context_nmt.measures.file_scores import score_files
+from context_nmt.measures.scored_text import token_origin
 from context_nmt.results.file_comparison import compare_files
 from context_nmt.settings.evaluation import EvaluationPlan, SignificanceSettings
 from context_nmt.settings.text import CorpusSettings, SideSettings, TextSettings
@@ -116,8 +116,8 @@ def test_each_definition_sees_only_its_own_difference():
     assert (cased["bleu_tokenized"], cased["bleu_lowercased"]) == (0, 100)
     hypothesis = [reference[0].replace("known", "liked"), reference[1]]
     by_hand = [[line.replace("-", " ##AT##-##AT## ") for line in lines] for lines in (hypothesis, reference)]
-    found = scored(hypothesis, reference)
-    assert found["bleu_compound_split"] == scored(*by_hand)["bleu_tokenized"] != found["bleu_tokenized"]
+    scores = scored(hypothesis, reference)
+    assert scores["bleu_compound_split"] == scored(*by_hand)["bleu_tokenized"] != scores["bleu_tokenized"]
 
 
 def test_tokens_get_no_score_that_is_defined_on_raw_text(tmp_path):
@@ -182,13 +182,13 @@ def test_raw_text_is_split_as_the_pipeline_splits_it_and_the_signature_says_so()
     corpus = CorpusSettings(name="toy", source="en", target="fr", validation="valid", tests=("test",))
 
     def of_pipeline(**side):
-        return text_of_tokens(EvaluationPlan(corpus=corpus, text=TextSettings(target=SideSettings(**side))))
+        return token_origin(EvaluationPlan(corpus=corpus, text=TextSettings(target=SideSettings(**side))))
 
     assert text == of_pipeline(normalize_punctuation=False)
     assert "joined-marks" in text
     assert "joined-marks" not in of_pipeline()  # as before, in signatures of results whose tokens are the same
     hindi = replace(corpus, target="hi")
-    assert "joined-marks" in text_of_tokens(EvaluationPlan(corpus=hindi, text=TextSettings()))
+    assert "joined-marks" in token_origin(EvaluationPlan(corpus=hindi, text=TextSettings()))
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_files_are_compared_as_they_are_scored(tmp_path):
     lines = [f"\u5728\u6cb3\u8fb9\u5531{number}\u9996\u6b4c\u3002" for number in range(30)]
     system, baseline = (write(tmp_path / name, text) for name, text in (("system", lines), ("baseline", lines[::-1])))
     settings = SignificanceSettings(resamples=10)
-    found = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", language="zh")
-    assert found["system"] == pytest.approx(100)
-    assert 0 < found["baseline"] < 100
-    assert "tok:zh" in found["signature"]
-    assert "tok:zh" in found["sacrebleu"]["signature"]
+    comparison = compare_files(system, baseline, [system], settings, tmp_path / "compared.json", language="zh")
+    assert comparison["system"] == pytest.approx(100)
+    assert 0 < comparison["baseline"] < 100
+    assert "tok:zh" in comparison["signature"]
+    assert "tok:zh" in comparison["sacrebleu"]["signature"]

@@ -11,11 +11,11 @@ import pytest
 from context_nmt.__main__ import main
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures.word_accuracy import (
-    Words,
-    listed,
+    WordPositions,
+    find_listed_words,
+    find_nouns,
+    find_pronouns,
     read_alignments,
-    tagged_nouns,
-    usual_pronouns,
     word_accuracy,
 )
 
@@ -24,8 +24,8 @@ MIRROR = Path(os.environ.get("DATA_MIRROR", "absent"))
 
 
 def cases(reference, hypothesis, to_reference, to_hypothesis, similar=None):
-    """The cases of the pronouns of a sentence in which one pronoun counts."""
-    words = Words("w", usual_pronouns([reference], "en").places, similar or {})
+    """What becomes of the pronouns of one sentence, of which one counts."""
+    words = WordPositions("w", find_pronouns([reference], "en").positions, similar or {})
     score = word_accuracy(words, [reference], [hypothesis], [to_reference], [to_hypothesis], alignment="a")
     assert score["counts"].pop("total") == 1
     return {case for case, number in score["counts"].items() if number}
@@ -44,9 +44,9 @@ def cases(reference, hypothesis, to_reference, to_hypothesis, similar=None):
         ("they saw him", [(1, 1), (2, 2)], "untranslated"),
     ],
 )
-def test_a_pronoun_is_followed_to_the_source_and_from_there_to_the_hypothesis(hypothesis, links, case):
+def test_a_pronoun_is_followed_to_the_source_and_on(hypothesis, links, case):
     counted = cases("They saw it", hypothesis, [(0, 0)], links, similar={"they": {"we"}})
-    assert counted == {case, "not_in_source"}  # "it" has no link
+    assert counted == {case, "not_in_source"}  # "it" is linked to nothing
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_a_word_is_followed_through_every_source_word_that_it_is_linked_to(texts
 
 
 def test_the_accuracy_is_the_weighted_share_of_the_cases_that_count():
-    """Of six words, two are equal, one similar, one different, one untranslated, and one not in the source."""
-    words, texts = Words("w", [list(range(6))], {"a": {"b"}}), (["a a a a a a"], ["a A b c"])
-    links, missing = [[(index, index) for index in range(5)]], [[]]
+    """Of six words, two come out equal, one similar, one different, one is left out, and one is in no source."""
+    words, texts = WordPositions("w", [list(range(6))], {"a": {"b"}}), (["a a a a a a"], ["a A b c"])
+    links, missing = [[(position, position) for position in range(5)]], [[]]
     score = word_accuracy(words, *texts, links, [links[0][:4]], alignment="x")
     counts = {"equal": 2, "similar": 1, "different": 1, "untranslated": 1, "not_in_source": 1, "total": 5}
     assert score == {"score": 0.5, "signature": "words:w|alignment:x|similar:0.5|case:lc", "counts": counts}
@@ -74,12 +74,12 @@ def test_the_accuracy_is_the_weighted_share_of_the_cases_that_count():
 def test_lists_of_words(tmp_path):
     path = tmp_path / "words.txt"
     write_lines(path, ["Er", "sie es", ""])
-    words = listed(["Sie sieht es .", "ER"], path)
-    assert words.places == [[0, 2], [0]]
+    words = find_listed_words(["Sie sieht es .", "ER"], path)
+    assert words.positions == [[0, 2], [0]]
     assert words.similar == {"er": set(), "sie": {"es"}, "es": {"sie"}}
     assert words.name == "3-of-words.txt"
-    assert usual_pronouns(["Sie sieht die Ihren und ihre Hand"], "de").places == [[0, 3, 5]]
-    assert usual_pronouns(["x"], "fi") is None
+    assert find_pronouns(["Sie sieht die Ihren und ihre Hand"], "de").positions == [[0, 3, 5]]
+    assert find_pronouns(["x"], "fi") is None
 
 
 def test_nouns_are_those_of_nltks_tagger(tmp_path, monkeypatch):
@@ -90,10 +90,10 @@ def test_nouns_are_those_of_nltks_tagger(tmp_path, monkeypatch):
     for name, value in {"weights": {}, "tagdict": tags, "classes": list(tags.values())}.items():
         (folder / f"averaged_perceptron_tagger_eng.{name}.json").write_text(json.dumps(value))
     monkeypatch.setattr(nltk.data, "path", [])
-    assert tagged_nouns(["Ann sees birds"], "en") is None
+    assert find_nouns(["Ann sees birds"], "en") is None
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    assert tagged_nouns(["Ann sees birds", "sees"], "en").places == [[0, 2], []]
-    assert tagged_nouns(["Ann"], "de") is None
+    assert find_nouns(["Ann sees birds", "sees"], "en").positions == [[0, 2], []]
+    assert find_nouns(["Ann"], "de") is None
 
 
 def read_links(path):
@@ -101,7 +101,7 @@ def read_links(path):
 
 
 def read_list(path):
-    return listed(["x"], path)
+    return find_listed_words(["x"], path)
 
 
 @pytest.mark.parametrize(

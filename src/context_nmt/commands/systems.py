@@ -89,7 +89,7 @@ def score(
                                     describes the computation; apt_* also have "counts"
         Example  context-nmt score --hypothesis output.de --reference test.de --language de --output scores.json
     """
-    from context_nmt.measures.files import format_scores, score_files
+    from context_nmt.measures.file_scores import format_scores, score_files
 
     scores = score_files(
         hypothesis,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from context_nmt.corpus.binarized import Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, SPECIALS, Vocabulary
 from context_nmt.explorer.page import Earlier, Gate, Key, Shares, Side, View, Window
-from context_nmt.measures.recording import Outputs, attentions, shown
+from context_nmt.measures.recording import Outputs, attention_sites, qualified_shows
 from context_nmt.models.model import Model
 
 BREAK_TEXT, LENGTH_TEXT, MASK_TEXT = "<break>", "<length>", "␣"
@@ -139,7 +139,7 @@ def names_to_record(model: Model) -> list[str]:
     """Return the names of the submodules whose outputs the page needs."""
     names = list[str | None]()
     for module_name, _ in model.named_modules():
-        shows = shown(model, module_name)
+        shows = qualified_shows(model, module_name)
         names += [*shows.weights, *shows.gates.values()]
         names += [shows.global_share, shows.earlier_words, shows.earlier_sentences]
     return [name for name in names if name]
@@ -148,8 +148,8 @@ def names_to_record(model: Model) -> list[str]:
 def collect_views(model: Model, outputs: Outputs, axes: Axes) -> list[View]:
     """Return the attention of the first sentence of a batch, by place and the name that `shows` gives."""
     layers_of: dict[tuple[Any, ...], list[tuple[int, Shares, NDArray[np.uint16]]]] = defaultdict(list)
-    for attention in attentions(model):
-        place, keys, queries = attention.place, axes.keys(attention.place), axes.queries(attention.place)
+    for attention in attention_sites(model):
+        place, keys, queries = attention.kind, axes.keys(attention.kind), axes.queries(attention.kind)
         for name in attention.shows.weights:
             module, parts = _split_at_attention(model, name)
             weights = _to_numpy(outputs[name][0])  # [H, T, S]
@@ -204,8 +204,8 @@ def _window_centers(module: nn.Module, weights: Shares, queries: list[Token], ke
 def collect_gates(model: Model, outputs: Outputs, axes: Axes) -> list[Gate]:
     """Return the gates of the first sentence of a batch, by place and by the part that they gate."""
     layers_of: dict[tuple[str, Side], list[tuple[int, Shares]]] = defaultdict(list)
-    for attention in attentions(model):
-        place, shows = attention.place, attention.shows
+    for attention in attention_sites(model):
+        place, shows = attention.kind, attention.shows
         of_queries: Side = "source" if place == "encoder" else "target"
         of_keys: Side = "target" if place == "decoder" else "source"
         for part, name in shows.gates.items():
@@ -248,7 +248,7 @@ def collect_earlier(
     """
     collected = []
     for name, module in model.named_modules():
-        shows = shown(model, name)
+        shows = qualified_shows(model, name)
         if not (shows.earlier_words and shows.earlier_sentences):
             continue
         words = _to_numpy(outputs[shows.earlier_words]).mean(1)  # [B * K, T, S]

@@ -114,7 +114,7 @@ def find_passage(experiment: Experiment, corpus: BinarizedCorpus, query: Passage
 
 def _contrastive_item(experiment: Experiment, corpus: BinarizedCorpus, query: PassageQuery) -> Passage:
     sources, targets = corpus.parallel(query.test)
-    items = read_items(experiment.tokenized / f"{query.test}.items.json", len(sources)).candidates_of
+    items = read_items(experiment.tokenized / f"{query.test}.items.json", len(sources)).item_candidates
     if query.by_word:
         number = _first_line_with(query, corpus, [right for (_, right), *_ in items])
     else:

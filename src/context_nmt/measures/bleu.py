@@ -1,13 +1,13 @@
-"""Corpus scores of a translation, computed by sacrebleu, each with the signature of the computation.
+"""Corpus scores of a translation, computed by sacrebleu, each with the signature of its computation.
 
 bleu_tokenized       multi-bleu.perl: the tokens as they are, cased, no smoothing
 bleu_compound_split  tensor2tensor's get_ende_bleu: hyphenated compounds split on both sides, then as bleu_tokenized
 bleu_lowercased      bleu_tokenized of lower-cased tokens
-sacrebleu            tokens of the raw text by the language's tokenizer, mostly 13a (as mteval-v13a); cased
-d_bleu               d-BLEU: sacrebleu of documents, the lines of each joined into one (Liu et al. 2020)
+sacrebleu            raw text, split by the language's tokenizer, mostly 13a (as in mteval-v13a); cased
+d_bleu               d-BLEU: sacrebleu of documents, each joined into one line (Liu et al. 2020)
 chrf                 character n-grams of the raw text (Popović 2015)
 chrf_plus_plus       chrF++: character n-grams, and word n-grams up to 2 (Popović 2017)
-ter                  translation edit rate, of lower-cased words between spaces (Snover et al. 2006); lower is better
+ter                  translation edit rate of lower-cased words, split at spaces (Snover et al. 2006); lower is better
 """
 
 import re
@@ -25,8 +25,8 @@ from context_nmt.settings.text import SideSettings
 Score = dict[str, Any]  # {"score": float, "signature": str}
 Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: lists of parallel lines
 
-# languages whose text, with plain punctuation, has no marks or inner apostrophes that sacremoses alone would separate
-SAME_TOKENS = frozenset(("cs", "de", "en", "es", "fi", "fr", "ro", "ru", "vi"))
+# With normalized punctuation, text in these languages has no marks or inner apostrophes that sacremoses would separate.
+LANGUAGES_OF_PLAIN_MOSES = frozenset(("cs", "de", "en", "es", "fi", "fr", "ro", "ru", "vi"))
 COMPOUND = re.compile(r"(\S)-(\S)")
 MOSES_HYPHEN = "@-@"  # a hyphen that aggressive splitting has already separated
 
@@ -44,7 +44,7 @@ def bleu_metric(name: str, tokenizer: str) -> sacrebleu.BLEU:
     """
     if name == "sacrebleu":
         try:
-            return sacrebleu.BLEU(tokenize=tokenizer, force=True)  # no warning about tokens; `score_files` has its own
+            return sacrebleu.BLEU(tokenize=tokenizer, force=True)  # `score_files` itself warns about tokenized text
         except RuntimeError:
             extra = tokenizer.removesuffix("-mecab")
             reason = f"needs further packages: pip install 'sacrebleu[{extra}]'"
@@ -58,14 +58,14 @@ def bleu_metric(name: str, tokenizer: str) -> sacrebleu.BLEU:
 
 
 def score_sacrebleu(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, **notes: str) -> Score:
-    """Return only the score `sacrebleu` of `score_raw`."""
+    """Return the score `sacrebleu` of raw text; see `score_raw`."""
     return _score(bleu_metric("sacrebleu", tokenizer), hypothesis, references, **notes)
 
 
 def score_raw(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, **notes: str) -> dict[str, Score]:
-    """Return the scores that are defined on raw, detokenized text; signatures have the notes.
+    """Return the scores that are defined on raw, detokenized text, with the notes in their signatures.
 
-    Raise UserError for a tokenizer of sacrebleu that needs what is not installed.
+    Raise UserError if a package or model that sacrebleu's tokenizer needs is not installed.
     """
     metrics = {
         "sacrebleu": bleu_metric("sacrebleu", tokenizer),
@@ -79,7 +79,7 @@ def score_raw(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, *
 def score_documents(
     hypothesis: Sequence[str], references: Texts, documents: Iterable[range], *, tokenizer: str, **notes: str
 ) -> dict[str, Score]:
-    """Return the score `d_bleu` of raw lines; `documents` has the numbers of each document's lines, from 0."""
+    """Return the score `d_bleu` of raw lines; `documents` has the line numbers of each document, from 0."""
     spans = [slice(document.start, document.stop) for document in documents]
     joined = [[" ".join(lines[span]) for span in spans] for lines in (hypothesis, *references)]
     return {"d_bleu": _score(bleu_metric("sacrebleu", tokenizer), joined[0], joined[1:], **notes, lines="documents")}
@@ -99,7 +99,7 @@ def score_tokenized(hypothesis: Sequence[str], references: Texts, *, text: str) 
 def score_raw_and_tokenized(
     hypothesis: Sequence[str], references: Texts, *, language: str, tokenizer: str
 ) -> dict[str, Score]:
-    """Return all scores of raw text; for those on tokens, the Moses tokenizer of `language` splits it."""
+    """Return all scores of raw text, which the Moses tokenizer of `language` splits for the tokenized scores."""
     tokens = [moses_tokens(lines, language) for lines in (hypothesis, *references)]
     text = tokenizer_name(language, normalized=False)
     raw = score_raw(hypothesis, references, tokenizer=tokenizer)
@@ -113,12 +113,12 @@ def moses_tokens(lines: Sequence[str], language: str) -> list[str]:
 
 
 def tokenizer_name(language: str, *, normalized: bool) -> str:
-    """Return what made Moses tokens, for signatures.
+    """Return the name of the tokenizer that made Moses tokens, for signatures.
 
-    Tokens that differ from those of sacremoses alone, which older results have, must not have their name.
+    Older results have the tokens of sacremoses alone; a tokenizer that splits differently must not share their name.
     """
     name = f"moses-{language}-sacremoses-{version('sacremoses')}"
-    return name if normalized and language in SAME_TOKENS else f"{name}+joined-marks"
+    return name if normalized and language in LANGUAGES_OF_PLAIN_MOSES else f"{name}+joined-marks"
 
 
 def _score(metric: Any, hypothesis: Sequence[str], references: Texts, **notes: str) -> Score:

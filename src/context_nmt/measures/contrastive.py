@@ -1,7 +1,7 @@
 """Contrastive accuracy: the share of items for which a run prefers the correct translation to the wrong ones.
 
-An item counts 1 if its right candidate has a higher log-probability than every wrong one, one half if it ties with the
-best wrong one, else 0. The log-probability is the sum over the candidate's units and END or, if normalized, the mean.
+An item counts 1 if its right candidate is more probable than every wrong candidate, ½ if it ties with the best of them,
+and 0 otherwise. A candidate's log-probability is summed or, if normalized, averaged over its units and END.
 """
 
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from context_nmt.progress import tracked
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
 
-COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
+OUTCOME_COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
 Candidate = tuple[tuple[int, ...], int]  # line numbers of the preceding pairs, oldest first, and of the pair itself
-ALL = "all"  # the category of every item
+ALL_ITEMS = "all"  # the category of every item
 
 
 def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
     """Write a run's accuracies on every contrastive set of the binarized corpus, and each item's outcome.
 
-    If torchrun has started several processes, they share the work, and the first one writes the files. Raise UserError
-    for files that are missing or do not belong together.
+    Processes that torchrun has started share the work, and the first one writes the files. Raise UserError for files
+    that are missing or do not belong together.
     """
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
@@ -49,12 +49,12 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
                 model,
                 [sources[number] for _, number in candidates],
                 [targets[number] for _, number in candidates],
-                contexts=[[(sources[one], targets[one]) for one in context] for context, _ in candidates],
+                contexts=[[(sources[line], targets[line]) for line in context] for context, _ in candidates],
                 progress=f"{run} {name}",
                 processes=group,
             )
             sums = dict(zip(candidates, log_probabilities, strict=True))
-            means = {one: score / (len(targets[one[1]]) + 1) for one, score in sums.items()}  # END included
+            means = {pair: score / (len(targets[pair[1]]) + 1) for pair, score in sums.items()}  # END included
             results[name] = (items, {SUMMED: items.margins(sums), NORMALIZED: items.margins(means)})
     if not group.is_first:
         return
@@ -70,19 +70,19 @@ class Items:
     """The items of one contrastive set."""
 
     sha256: str
-    candidates_of: list[list[Candidate]]  # for each item, the right one first
+    item_candidates: list[list[Candidate]]  # for each item, the right one first
     categories: list[set[str]]  # for each item
 
     def candidates(self) -> list[Candidate]:
         """Return the distinct candidates of all items."""
-        return list(dict.fromkeys(candidate for item in self.candidates_of for candidate in item))
+        return list(dict.fromkeys(candidate for item in self.item_candidates for candidate in item))
 
     def margins(self, scores: dict[Candidate, float]) -> list[float]:
-        """Return each item's margin: the right candidate's score, in nats, less that of the best wrong one."""
-        return [scores[right] - max(scores[candidate] for candidate in wrong) for right, *wrong in self.candidates_of]
+        """Return each item's margin in nats: the right candidate's score minus the best wrong candidate's."""
+        return [scores[right] - max(scores[candidate] for candidate in wrong) for right, *wrong in self.item_candidates]
 
     def rows(self, name: str, margins: dict[str, list[float]]) -> Iterator[Row]:
-        """Yield the accuracies of the set `name`, in per cent, and its numbers of items by category."""
+        """Yield the accuracy, in per cent, and the number of items of each category of the set `name`."""
         for category in sorted(set().union(*self.categories)):
             numbers = [number for number, categories in enumerate(self.categories) if category in categories]
             yield row(name, "items", len(numbers), tag=category, subject=TEXT)
@@ -94,7 +94,7 @@ class Items:
 
 
 def read_items(index: Path, pairs: int) -> Items:
-    """Read `SET.items.json`; raise UserError if the set does not have that many `pairs`."""
+    """Read `SET.items.json`; raise UserError unless its items refer to exactly `pairs` sentence pairs."""
     content = read_json(index)
     items = content["items"]
     if any("context" not in item for item in items):
@@ -103,12 +103,12 @@ def read_items(index: Path, pairs: int) -> Items:
     expected = 1 + max(number for item in candidates for context, pair in item for number in (*context, pair))
     if pairs != expected:
         raise UserError(f"{index}: has {expected} pairs, but there are {pairs}; run the text stages again")
-    return Items(content["sha256"], candidates, [{ALL, *item["categories"]} for item in items])
+    return Items(content["sha256"], candidates, [{ALL_ITEMS, *item["categories"]} for item in items])
 
 
 def outcome_lines(margins: dict[str, list[float]]) -> Iterator[str]:
     """Yield a tab-separated table of the outcomes and margins of each item, numbered from 1, by metric."""
-    yield "\t".join(COLUMNS)
+    yield "\t".join(OUTCOME_COLUMNS)
     for line, item_margins in enumerate(zip(*margins.values(), strict=True), start=1):
         yield "\t".join([str(line), *(f"{outcome(margin):g}\t{margin:.6g}" for margin in item_margins)])
 

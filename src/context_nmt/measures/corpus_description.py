@@ -1,4 +1,4 @@
-"""Describe a corpus: its size, its need for context, and the best scores of a system that sees one sentence."""
+"""Describe a corpus: its size, how often it needs context, and the scores of an oracle that sees one sentence."""
 
 import re
 from collections import Counter
@@ -15,11 +15,11 @@ from rich.table import Table
 from context_nmt.corpus.folder import BOUND_SUFFIX, TRAINING_SPLIT, Record, Split, parallel_files, read_split
 from context_nmt.files import UserError, iterate_lines, read_json_lines, read_lines
 from context_nmt.measures.bleu import Score, moses_tokens, score_raw_and_tokenized
-from context_nmt.measures.files import format_scores
+from context_nmt.measures.file_scores import format_scores
 from context_nmt.settings.evaluation import tokenizer_of
 
-BIN = 5  # tokens
-SHORT = 4  # words; sentences up to this length are likely to recur
+BIN_WIDTH = 5  # tokens
+LONGEST_SHORT_SENTENCE = 4  # words; sentences up to this length are likely to recur
 CONTRASTIVE_FILE = re.compile(r".+\.[a-z]{2,3}-[a-z]{2,3}\.jsonl")
 SYNTAX = {  # what is counted in the brackets of a gold tree
     "relative_clauses": r"\(SBAR \(WHNP ",
@@ -31,8 +31,8 @@ SYNTAX = {  # what is counted in the brackets of a gold tree
     "negations": r"\(RB (not|n't|'t)\)",
     "modals": r"\(MD ",
 }
-BAR = 14  # characters of the longest bar of a histogram
-LABELS = 9  # classes of a probing task that are listed
+LONGEST_BAR = 14  # characters of the longest bar of a histogram
+LISTED_LABELS = 9  # classes of a probing task that are listed
 
 Description = dict[str, Any]
 
@@ -68,19 +68,21 @@ def _describe_split(folder: Path, name: str, split: Split, training: Split | Non
         phenomena=split.gold and count_phenomena(split.gold, where=folder / f"{name}.gold.jsonl"),
         in_training=training and _overlap(split, training),
         bound={
-            language: _bound(path, split.text[language], language) for language, path in bound.items() if path.exists()
+            language: _score_bound(path, split.text[language], language)
+            for language, path in bound.items()
+            if path.exists()
         },
     )
 
 
 def _describe_side(language: str, lines: Sequence[str], gold: Sequence[Record] | None) -> Description:
-    """Describe the size and lengths of one side, in gold tokens or, without them, Moses tokens."""
+    """Describe the size and lengths of one side, in gold tokens if there are any, else in Moses tokens."""
     if gold and all(language in record for record in gold):
         tokens = [record[language]["tokens"] for record in gold]
     else:
         tokens = [line.split() for line in moses_tokens(lines, language)]
     lengths = [len(line) for line in tokens]
-    bins = Counter(max(length - 1, 0) // BIN for length in lengths)
+    bins = Counter(max(length - 1, 0) // BIN_WIDTH for length in lengths)
     return {
         "tokens": sum(lengths),
         "types": len({token for line in tokens for token in line}),
@@ -94,25 +96,29 @@ def _describe_side(language: str, lines: Sequence[str], gold: Sequence[Record] |
 
 
 def _overlap(split: Split, training: Split) -> Description:
-    """Count the sentences and documents that are also in training, on each side, and the pairs."""
+    """Count the sentences and documents of each side, and the sentence pairs, that the training text also has."""
     languages = [language for language in split.text if language in training.text]
-    found: Description = {"sentences": {}, "sentences_over_four_words": {}}
+    overlap: Description = {"sentences": {}, "sentences_over_four_words": {}}
     documents = {}
     for language in languages:
         seen = set(training.text[language])
         shared = [line for line in split.text[language] if line in seen]
-        found["sentences"][language] = len(shared)
-        found["sentences_over_four_words"][language] = sum(len(line.split()) > SHORT for line in shared)
+        overlap["sentences"][language] = len(shared)
+        overlap["sentences_over_four_words"][language] = sum(
+            len(line.split()) > LONGEST_SHORT_SENTENCE for line in shared
+        )
         if split.documents and training.documents:
             seen_documents = {tuple(training.text[language][line] for line in span) for span in training.documents}
-            own = (tuple(split.text[language][line] for line in span) for span in split.documents)
-            documents[language] = sum(document in seen_documents for document in own)
-    old, new = (zip(*(one.text[language] for language in languages), strict=True) for one in (training, split))
-    pairs = set(old)
-    return found | {"pairs": sum(pair in pairs for pair in new)} | _without_empty(documents=documents)
+            documents_of_split = (tuple(split.text[language][line] for line in span) for span in split.documents)
+            documents[language] = sum(document in seen_documents for document in documents_of_split)
+    training_pairs, split_pairs = (
+        zip(*(text_split.text[language] for language in languages), strict=True) for text_split in (training, split)
+    )
+    pairs = set(training_pairs)
+    return overlap | {"pairs": sum(pair in pairs for pair in split_pairs)} | _without_empty(documents=documents)
 
 
-def _bound(path: Path, reference: Sequence[str], language: str) -> dict[str, Score]:
+def _score_bound(path: Path, reference: Sequence[str], language: str) -> dict[str, Score]:
     lines = read_lines(path)
     if len(lines) != len(reference):
         raise UserError(f"{path} has {len(lines)} lines, its reference has {len(reference)}; they must be equal")
@@ -148,7 +154,7 @@ def count_phenomena(records: Iterable[Record], *, where: Path) -> dict[str, floa
     sentences = 0
     for sentences, record in enumerate(records, start=1):
         try:
-            counts.update(_context(record))
+            counts.update(_context_phenomena(record))
             counts.update({name: len(re.findall(pattern, record["tree"])) for name, pattern in SYNTAX.items()})
         except (KeyError, TypeError) as error:
             raise UserError(f"{where}: line {sentences} is not gold data ({type(error).__name__}: {error})") from None
@@ -156,7 +162,7 @@ def count_phenomena(records: Iterable[Record], *, where: Path) -> dict[str, floa
     return {name: round(100 * counts[name] / sentences, 2) for name in names}
 
 
-def _context(record: Record) -> Iterator[str]:
+def _context_phenomena(record: Record) -> Iterator[str]:
     for pronoun in record["pronouns"]:
         category = "it" if record["en"]["tokens"][pronoun["en"]].lower() == "it" else "other_pronouns"
         yield f"{category}_within" if pronoun["within"] else f"{category}_distance_{pronoun['distance']}"
@@ -186,42 +192,48 @@ def _tables(description: Description) -> Iterator[Table]:
             documents = f"{values['documents']:,}" if "documents" in values else "-"
             means = [f"{side['lengths'][name]:g}" for name in ("mean", "longest")]
             rows.append([f"{split}.{language}", documents, *counts, *means])
-    yield _table("Size (Moses tokens)", ["text", "documents", "sentences", "tokens", "types", "mean", "longest"], rows)
+    yield _make_table(
+        "Size (Moses tokens)", ["text", "documents", "sentences", "tokens", "types", "mean", "longest"], rows
+    )
     for split, values in splits.items():
         histograms = {language: side["lengths"]["histogram"] for language, side in values["languages"].items()}
         largest = max(count for histogram in histograms.values() for count in histogram)
         rows = []
         for number, side_by_side in enumerate(zip_longest(*histograms.values(), fillvalue=0)):
-            bars = ["█" * round(BAR * count / largest) + f" {count:,}" for count in side_by_side]
-            rows.append([f"{number * BIN + 1}-{(number + 1) * BIN}", *bars])
-        yield _table(f"Lengths: {split}", ["tokens", *histograms], rows, justify="left")
+            bars = ["█" * round(LONGEST_BAR * count / largest) + f" {count:,}" for count in side_by_side]
+            rows.append([f"{number * BIN_WIDTH + 1}-{(number + 1) * BIN_WIDTH}", *bars])
+        yield _make_table(f"Lengths: {split}", ["tokens", *histograms], rows, justify="left")
     for title, column, key, absent in (
         ("Per 100 sentences", "phenomenon", "phenomena", "0.00"),
         ("Also in training", "count", "in_training", "-"),
     ):
-        by_split = {split: _flat(values[key]) for split, values in splits.items() if key in values}
+        by_split = {split: _flatten_counts(values[key]) for split, values in splits.items() if key in values}
         names = dict.fromkeys(name for numbers in by_split.values() for name in numbers)
         rows = [[name, *(numbers.get(name, absent) for numbers in by_split.values())] for name in names]
         if rows:
-            yield _table(title, [column, *by_split], rows)
+            yield _make_table(title, [column, *by_split], rows)
     rows = []
     for name, values in description.get("contrastive", {}).items():
         categories = "\n".join(f"{category} {count:,}" for category, count in values["categories"].items())
         rows.append([name, f"{values['items']:,}", f"{values['mirrored_pairs']:,}", categories])
     if rows:
-        yield _table("Contrastive sets", ("set", "items", "mirrored pairs", "categories"), rows)
+        yield _make_table("Contrastive sets", ("set", "items", "mirrored pairs", "categories"), rows)
     if tasks := description.get("probing"):
         names = dict.fromkeys(split for classes in tasks.values() for sizes in classes.values() for split in sizes)
         rows = []
         for name, classes in tasks.items():
-            sizes = dict.fromkeys("/".join(str(one.get(split, 0)) for split in names) for one in classes.values())
-            labels = [*classes][:LABELS] + ["…"] * (len(classes) > LABELS)
+            sizes = dict.fromkeys(
+                "/".join(str(class_sizes.get(split, 0)) for split in names) for class_sizes in classes.values()
+            )
+            labels = [*classes][:LISTED_LABELS] + ["…"] * (len(classes) > LISTED_LABELS)
             rows.append([name, str(len(classes)), ", ".join(sizes), " ".join(labels)])
-        yield _table("Probing tasks", ("task", "classes", f"each {'/'.join(names)}", "labels"), rows, justify="left")
+        yield _make_table(
+            "Probing tasks", ("task", "classes", f"each {'/'.join(names)}", "labels"), rows, justify="left"
+        )
 
 
-def _flat(values: Description) -> dict[str, str]:
-    """Return the numbers under all keys as text, those of languages under `KEY, LANGUAGE` and those of pairs last."""
+def _flatten_counts(values: Description) -> dict[str, str]:
+    """Format all numbers by key; numbers of a language are under `KEY, LANGUAGE`, and the number of pairs is last."""
     numbers: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, dict):
@@ -231,7 +243,7 @@ def _flat(values: Description) -> dict[str, str]:
     return numbers | ({"sentence pairs": f"{values['pairs']:,}"} if "pairs" in values else {})
 
 
-def _table(
+def _make_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], justify: Literal["left", "right"] = "right"
 ) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))

@@ -1,4 +1,4 @@
-"""The folder of an experiment and its settings, for the stages that score and analyse translations."""
+"""An experiment's folder and settings, for the stages that score and analyse translations."""
 
 from typing import Any
 
@@ -8,13 +8,15 @@ from context_nmt.settings.layout import Layout
 
 
 class EvaluationFolder(TextFolder, Layout):
-    """A folder with metrics/plans/text.json; these stages read no other key of params.yaml."""
+    """An experiment whose settings are those of metrics/plans/text.json; these stages do not read params.yaml."""
 
     def read_pairs(self, variant: str) -> tuple[list[int], dict[str, Any]]:
-        """Return the seeds and pairs of a variant, see `write_pairs`; raise UserError for a variant without pairs."""
+        """Return the seeds and pairs of a variant, see `variant_pairs`; raise UserError for a variant without pairs."""
         path = self.pairs(variant)
         if not path.is_file():
-            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
-            raise UserError(f"no variant {variant!r} in {path.parent}; there are {known}. The pair stage writes them")
+            variants = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
+            raise UserError(
+                f"no variant {variant!r} in {path.parent}; there are {variants}. The pair stage writes them"
+            )
         pairs = read_json(path)
         return [int(seed) for seed in pairs["runs"]], pairs

@@ -1,4 +1,4 @@
-"""The pairs of translations to score and compare; a variant's file changes with these translations."""
+"""The pairs of translations to score and compare: a variant's file changes whenever one of its translations does."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from context_nmt.settings.run_layout import run_name
 
 
 def write_pairs(experiment: Experiment) -> None:
-    """Write runs/pairs/VARIANT.json for all variants of params.yaml that have been decoded; see `pairs_of`."""
+    """Write runs/pairs/VARIANT.json for all variants of params.yaml that have been decoded; see `variant_pairs`."""
     with replacing_folder(experiment.runs / "pairs") as folder:
         for name in experiment.settings.variants:
-            if pairs := pairs_of(experiment, name):
+            if pairs := variant_pairs(experiment, name):
                 write_json(folder / f"{name}.json", pairs)
 
 
-def pairs_of(experiment: Experiment, variant: str) -> dict[str, Any] | None:
+def variant_pairs(experiment: Experiment, variant: str) -> dict[str, Any] | None:
     """Return {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by test set, or null}}}.
 
     Return None if translations are missing.

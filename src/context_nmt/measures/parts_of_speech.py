@@ -1,4 +1,4 @@
-"""The part of speech of every word of a text, from gold tags or from a tagger that works offline."""
+"""Parts of speech of the words of a text, from gold tags or an offline tagger."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.files import read_json_lines, read_parallel
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 
-# The twelve universal tags of Petrov et al. (2012), SYM for their ".", by the tags of the Penn Treebank and of STTS.
-# STTS tags before a noun are determiners, except possessives, which are pronouns in the Penn Treebank, too.
-UNIVERSAL = {
+# Tags of the Penn Treebank and STTS by the twelve universal tags of Petrov et al. (2012), with SYM for their ".".
+# STTS's attributive tags are determiners, except possessives, which are also pronouns in the Penn Treebank.
+TAGS_OF_UNIVERSAL = {
     "VERB": "VB VBD VBG VBN VBP VBZ MD VVFIN VVIMP VVINF VVIZU VVPP VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP",
     "NOUN": "NN NNS NNP NNPS NE",
     "PRON": "PRP PRP$ WP WP$ PDS PIS PPER PPOSS PPOSAT PRELS PRELAT PRF PWS",
@@ -24,12 +24,12 @@ UNIVERSAL = {
     "SYM": "# $ '' `` ( ) -LRB- -RRB- , . : $, $. $(",
     "X": "FW LS SYM UH ITJ FM XY TRUNC",
 }
-UNIVERSAL_OF = {tag: universal for universal, tags in UNIVERSAL.items() for tag in tags.split()}
+UNIVERSAL_TAGS = {tag: universal for universal, tags in TAGS_OF_UNIVERSAL.items() for tag in tags.split()}
 
 
 @dataclass(frozen=True)
 class Tags:
-    """A tag for each token of each sentence, and their origin: Penn Treebank tags for English, STTS for German."""
+    """A tag for each token of each sentence: of the Penn Treebank for English, of STTS for German."""
 
     name: str  # for signatures
     tokens: Sequence[Sequence[str]]
@@ -37,11 +37,11 @@ class Tags:
 
     def universal(self) -> list[list[str]]:
         """Map the tags to universal tags, unknown ones to X."""
-        return [[UNIVERSAL_OF.get(tag, "X") for tag in tags] for tags in self.sentences]
+        return [[UNIVERSAL_TAGS.get(tag, "X") for tag in tags] for tags in self.sentences]
 
 
 def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags | None:
-    """Return the gold tags of a tokenized split if its tokens have any, else, for English, those of NLTK's tagger.
+    """Return the gold tags of a tokenized split if they fit its tokens, else, for English, the tags of NLTK's tagger.
 
     Return None if there are neither.
     """
@@ -51,11 +51,11 @@ def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags |
     sentences = [record.get(language, {}) for record in read_json_lines(gold)] if gold.exists() else []
     if [sentence.get("tokens") for sentence in sentences] == tokens:
         return Tags("gold-tags", tokens, [sentence["tags"] for sentence in sentences])
-    return tagged_by_nltk(tokens, language)
+    return tag_with_nltk(tokens, language)
 
 
-def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
-    """Tag tokens with NLTK's tagger; return None for a language other than English or without the tagger's data."""
+def tag_with_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
+    """Tag tokens with NLTK's tagger; return None if the language is not English or the tagger's data is missing."""
     if language != "en":
         return None
     import nltk  # takes a second, and gold tags do not need it
@@ -69,7 +69,7 @@ def tagged_by_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | 
 
 
 class TaggedWord(NamedTuple):
-    """The units of a token, from `start` up to but not including `end`, counted from 0."""
+    """The tag of a token, and its units from `start` up to but not including `end`, counted from 0."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class TaggedWord(NamedTuple):
 def tagged_words(
     vocabulary: Vocabulary, units: Sequence[str], tokens: Sequence[str], tags: Sequence[str]
 ) -> list[TaggedWord]:
-    """Combine the units of a sentence with the tags of its tokens; return an empty list if they do not fit.
+    """Combine the units of a sentence with the tags of its tokens; return an empty list if they do not match.
 
     Tokens without units are left out; see `Vocabulary.token_spans`.
     """

@@ -1,4 +1,4 @@
-"""A classifier of states, with training and early stopping, for probes of sentences and of words."""
+"""A classifier of states with early stopping, for sentence probes and word probes."""
 
 from copy import deepcopy
 
@@ -8,12 +8,12 @@ from torch.nn import functional
 
 
 class Probe:
-    """A classifier, [N, D] -> logits [N, classes], with early stopping at the first epoch of the highest accuracy."""
+    """A classifier, [N, D] -> logits [N, classes], that keeps the weights of its first best epoch."""
 
     def __init__(self, classifier: nn.Module, optimizer: torch.optim.Optimizer, patience: int) -> None:
         self.classifier, self.optimizer, self.patience = classifier, optimizer, patience
-        self._best, self._since = -1.0, 0
-        self._kept = deepcopy(classifier.state_dict())
+        self._best_accuracy, self._epochs_since_best = -1.0, 0
+        self._best_weights = deepcopy(classifier.state_dict())
 
     def update(self, states: Tensor, labels: Tensor) -> None:
         """Make one training step on states [N, D] with labels [N]."""
@@ -23,21 +23,22 @@ class Probe:
         self.optimizer.step()
 
     @torch.no_grad()
-    def right(self, states: Tensor, labels: Tensor) -> Tensor:
+    def is_correct(self, states: Tensor, labels: Tensor) -> Tensor:
         """Return whether the label of each state [N, D] has the highest logit, bool [N]."""
         return self.classifier.eval()(states).argmax(-1) == labels
 
     @property
-    def goes_on(self) -> bool:
-        """Return whether the probe improved in the last `patience` epochs."""
-        return self._since < self.patience
+    def is_improving(self) -> bool:
+        """Whether the probe has improved in the last `patience` epochs."""
+        return self._epochs_since_best < self.patience
 
-    def validated(self, accuracy: float) -> None:
+    def record_accuracy(self, accuracy: float) -> None:
         """Record the validation accuracy of an epoch."""
-        self._since += 1
-        if accuracy > self._best:
-            self._best, self._since, self._kept = accuracy, 0, deepcopy(self.classifier.state_dict())
+        self._epochs_since_best += 1
+        if accuracy > self._best_accuracy:
+            self._best_accuracy, self._epochs_since_best = accuracy, 0
+            self._best_weights = deepcopy(self.classifier.state_dict())
 
     def restore(self) -> None:
         """Load the weights of the best epoch."""
-        self.classifier.load_state_dict(self._kept)
+        self.classifier.load_state_dict(self._best_weights)

@@ -1,26 +1,26 @@
-"""The ten probing tasks of Conneau et al. (2018): SentEval files with lines `split<TAB>label<TAB>tokens`."""
+"""Read the ten probing tasks of Conneau et al. (2018): SentEval files with lines `split<TAB>label<TAB>tokens`."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from context_nmt.files import UserError, iterate_lines
 
-GROUPS = {  # as SentEval groups them
+TASK_GROUPS = {  # as SentEval groups them
     "surface": ("sentence_length", "word_content"),
     "syntactic": ("tree_depth", "top_constituents", "bigram_shift"),
     "semantic": ("past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion"),
 }
-TASKS = tuple(task for tasks in GROUPS.values() for task in tasks)
+TASKS = tuple(task for tasks in TASK_GROUPS.values() for task in tasks)
 SPLITS = {"tr": "training", "va": "validation", "te": "test"}
 
 
 @dataclass(frozen=True)
-class Task:
-    """One task: the classes of its training sentences, sorted, and its sentences with the numbers of their classes."""
+class ProbingTask:
+    """A task: its sorted classes, and the sentences of each split with their class numbers."""
 
     classes: list[str]
-    sentences: dict[str, list[str]]  # of Moses tokens, by SPLITS' values
-    labels: dict[str, list[int]]
+    sentences: dict[str, list[str]]  # Moses tokens, by split (a value of SPLITS)
+    labels: dict[str, list[int]]  # class numbers, by split
 
 
 def find_tasks(folder: Path) -> list[str]:
@@ -31,11 +31,11 @@ def find_tasks(folder: Path) -> list[str]:
     return tasks
 
 
-def read_task(path: Path) -> Task:
+def read_task(path: Path) -> ProbingTask:
     """Read the file of a task; raise UserError for an empty split and for a malformed line, with its number."""
     sentences: dict[str, list[str]] = {split: [] for split in SPLITS.values()}
     labels: dict[str, list[str]] = {split: [] for split in SPLITS.values()}  # of each sentence
-    first_lines: dict[str, int] = {}  # with each label outside the training set
+    first_line_of_label: dict[str, int] = {}  # by label, outside the training set
     for number, line in enumerate(iterate_lines(path), start=1):
         fields = line.split("\t")
         if len(fields) < 3 or fields[0] not in SPLITS:
@@ -43,18 +43,18 @@ def read_task(path: Path) -> Task:
         sentences[SPLITS[fields[0]]].append(fields[-1])
         labels[SPLITS[fields[0]]].append(fields[1])
         if fields[0] != "tr":
-            first_lines.setdefault(fields[1], number)
+            first_line_of_label.setdefault(fields[1], number)
     for code, split in SPLITS.items():
         if not labels[split]:
             raise UserError(f"{path}: no line starts with {code}, for the {split} set")
     classes = sorted(set(labels["training"]))
     if len(classes) < 2:
         raise UserError(f"{path}: all training sentences have the label {classes[0]!r}; a task needs at least two")
-    for label, number in first_lines.items():
+    for label, number in first_line_of_label.items():
         if label not in classes:
             raise UserError(f"{path}: line {number} has the label {label!r}, which no training sentence has")
     numbers = {label: number for number, label in enumerate(classes)}
-    return Task(
+    return ProbingTask(
         classes,
         sentences,
         {split: [numbers[label] for label in split_labels] for split, split_labels in labels.items()},

@@ -21,8 +21,8 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import Pairs
 from context_nmt.transformer.attention import Shows
 
-TOKENS = 2048  # in a batch, including padding and preceding sentences
-PLACES = (  # with their stacks and submodules
+BATCH_TOKENS = 2048  # in a batch, including padding and preceding sentences
+ATTENTION_SITES = (  # kind, stack and submodule
     ("encoder", "encoder", "self_attention"),
     ("decoder", "decoder", "self_attention"),
     ("cross", "decoder", "cross_attention"),
@@ -32,7 +32,7 @@ Outputs = dict[str, Tensor]  # by the submodule's name
 
 
 @dataclass(frozen=True)
-class Analysed:
+class AnalysisInput:
     """A model and the test set to analyse it on."""
 
     model: Model
@@ -42,25 +42,25 @@ class Analysed:
 
 
 @dataclass(frozen=True)
-class Attention:
-    """An attention of a model; `shows` has full names of submodules."""
+class AttentionSite:
+    """An attention of one layer; `shows` has full names of submodules."""
 
-    place: str  # encoder, decoder or cross
+    kind: str  # encoder, decoder or cross
     layer: int  # from 1
     shows: Shows
 
 
-def attentions(model: Model) -> list[Attention]:
+def attention_sites(model: Model) -> list[AttentionSite]:
     """Return every attention of a model."""
     return [
-        Attention(place, layer, shown(model, f"{stack}.layers.{layer - 1}.{attention}"))
-        for place, stack, attention in PLACES
+        AttentionSite(kind, layer, qualified_shows(model, f"{stack}.layers.{layer - 1}.{submodule}"))
+        for kind, stack, submodule in ATTENTION_SITES
         for layer in range(1, len(getattr(model, stack).layers) + 1)
     ]
 
 
-def shown(model: nn.Module, path: str) -> Shows:
-    """Return the `shows` of a submodule with full names; empty if it has none."""
+def qualified_shows(model: nn.Module, path: str) -> Shows:
+    """Return the `shows` of a submodule with full names; an empty one if it has none."""
     shows: Shows = getattr(model.get_submodule(path), "shows", Shows())
     return Shows(
         weights=tuple(f"{path}.{name}" for name in shows.weights),
@@ -76,10 +76,10 @@ def recording(model: nn.Module, names: list[str]) -> Iterator[Outputs]:
     """Record the latest output of each named submodule inside the block."""
     outputs: Outputs = {}
 
-    def keeper(name: str) -> Callable[[nn.Module, object, Tensor], None]:
+    def make_hook(name: str) -> Callable[[nn.Module, object, Tensor], None]:
         return lambda _, __, output: outputs.__setitem__(name, output)
 
-    handles = [model.get_submodule(name).register_forward_hook(keeper(name)) for name in names]
+    handles = [model.get_submodule(name).register_forward_hook(make_hook(name)) for name in names]
     try:
         yield outputs
     finally:
@@ -88,22 +88,23 @@ def recording(model: nn.Module, names: list[str]) -> Iterator[Outputs]:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedBatch:
     """The outputs of submodules for B sentences."""
 
     outputs: Outputs
     sentences: list[int]  # their numbers in the test set
     source: Tensor  # bool [B, S], True = real unit, END included
-    encoder: Tensor  # bool [B, 0 or more + S]: the encoder's positions, which may begin with others than units
+    encoder: Tensor  # bool [B, P + S]: the encoder's positions, of which the first P (0 or more) are not units
     target: Tensor  # bool [B, T], True = real position of the decoder
 
 
-def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
+def record_batches(analysed: AnalysisInput, names: list[str]) -> Iterator[RecordedBatch]:
     """Yield the outputs of the named submodules for each batch of a test set.
 
     Yield nothing without names. An autoregressive model reads the reference, and preceding pairs if its mechanisms use
-    them; a model that joins sentences reads each alone. A masked model translates with its best length, and the outputs
-    are those of its last iteration. Raise UserError for a sentence longer than the model's learned positions.
+    them; a model that joins sentences reads each sentence alone. A masked model translates with its best length, and
+    the outputs of its last iteration are recorded. Raise UserError for a sentence longer than the model's learned
+    positions.
     """
     if not names:
         return
@@ -119,11 +120,11 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
         context_sentences=model.context_sentences,
         receptive_sentences=model.receptive_sentences,
     )
-    masked = isinstance(model, MaskedLanguageModel)
+    is_masked = isinstance(model, MaskedLanguageModel)
     check_positions(model.source_embedding.positions, sources.lengths, f"{test}: sentence")
-    if not masked:
+    if not is_masked:
         check_positions(model.target_embedding.positions, targets.lengths, f"{test}: the reference of sentence")
-    batches = pairs.batches(tokens=TOKENS)
+    batches = pairs.batches(tokens=BATCH_TOKENS)
     with evaluation_mode(model), recording(model, names) as outputs:
         for numbers in tracked(batches, test, len(batches), "batches"):
             batch = pairs.load(numbers).to(next(model.parameters()).device)
@@ -135,11 +136,11 @@ def recorded(analysed: Analysed, names: list[str]) -> Iterator[Recorded]:
             else:
                 model.predict(batch.source, tokens, batch.previous)
             units = (batch.source != PADDING)[: len(numbers)]
-            yield Recorded(
+            yield RecordedBatch(
                 outputs={name: output[: len(numbers)] for name, output in outputs.items()},
                 sentences=numbers.tolist(),
                 source=units,
-                encoder=functional.pad(units, (int(masked), 0)),  # a masked model's encoder has the length first
+                encoder=functional.pad(units, (int(is_masked), 0)),  # a masked model's encoder has the length first
                 target=(tokens != PADDING)[: len(numbers)],
             )
 
@@ -148,15 +149,16 @@ class SentenceMeans:
     """Means over the real positions of each sentence, then over sentences, by metric and layer."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by metric and layer
+        # by metric and layer
+        self._sentence_values: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, metric: str, layer: int, values: Tensor, real: Tensor) -> None:
         """Add the values [B, T] of a batch; `real` [B, T] marks the positions that count."""
-        self._found[metric][layer] += ((values * real).sum(1) / real.sum(1)).tolist()
+        self._sentence_values[metric][layer] += ((values * real).sum(1) / real.sum(1)).tolist()
 
     def rows(self, test_set: str, *, without_mean: Collection[str] = ()) -> Iterator[Row]:
         """Yield each metric by layer and, unless it is one of `without_mean`, its mean over these layers."""
-        for metric, layers in self._found.items():
+        for metric, layers in self._sentence_values.items():
             means = {layer: fmean(values) for layer, values in layers.items()}
             if metric not in without_mean:
                 yield row(test_set, metric, round(fmean(means.values()), 6))

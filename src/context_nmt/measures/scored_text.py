@@ -1,4 +1,4 @@
-"""What scores compare: an output and the references of a test set, both as raw text or both as tokens."""
+"""The texts that a score compares: an output and the references of a test set, both raw or both tokenized."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import EvaluationPlan
 from context_nmt.settings.run_layout import RunLayout
 
-SEGMENTED = "script+pretokenized"  # text whose references count as a script has split them
+PRETOKENIZED_BY_SCRIPT = "script+pretokenized"  # origin of text that a script has split, references included
 
 
 class TextFolder(RunLayout):
-    """A folder with metrics/plans/text.json, runs/tokenized and the raw text."""
+    """An experiment's folder, with metrics/plans/text.json, runs/tokenized and the raw text."""
 
     @cached_property
     def settings(self) -> EvaluationPlan:
-        """Read the corpus and text settings that the plan stage wrote; raise UserError."""
+        """The corpus and text settings that the plan stage wrote; a UserError if the plan is missing or invalid."""
         return read_plan(EvaluationPlan, self.stage_plan("text"))
 
     @property
@@ -31,18 +31,18 @@ class TextFolder(RunLayout):
         return self.data(self.settings.corpus.name)
 
 
-def composed(lines: Sequence[str]) -> list[str]:
-    """Return the lines in Unicode's form NFC, in which a letter and its marks have one spelling."""
+def to_nfc(lines: Sequence[str]) -> list[str]:
+    """Normalize lines to NFC, Unicode's form in which a letter with its marks has a single spelling."""
     return [unicodedata.normalize("NFC", line) for line in lines]
 
 
-def as_scored(
+def scoring_inputs(
     experiment: TextFolder, hypothesis: list[str], test: str, *, tokenized: bool
 ) -> tuple[list[str], list[list[str]]]:
     """Return an output and the references of a test set, as tokens in their original case or as raw text in NFC.
 
-    The output is tokens, which Moses turns into text or, if units are made of raw text, the other way round. From
-    pretokenized text there is no way back, so its tokens count as its raw text.
+    The output consists of tokens, or of raw text if units are made of it; Moses converts it to the other form where
+    needed. Pretokenized text cannot be detokenized, so its tokens count as its raw text.
     """
     settings = experiment.settings
     target, side = settings.corpus.target, settings.text.target
@@ -53,10 +53,10 @@ def as_scored(
     if tokenized == settings.untokenized:
         moses = MosesSide(target, side)
         hypothesis = list(map_lines(moses.tokens if tokenized else moses.text, hypothesis))
-    return composed(hypothesis), [composed(lines) for lines in references]
+    return to_nfc(hypothesis), [to_nfc(lines) for lines in references]
 
 
-def text_of_tokens(settings: EvaluationPlan) -> str:
+def token_origin(settings: EvaluationPlan) -> str:
     """Return the steps that made the tokens of the target side, for signatures."""
     side = settings.text.target
     steps = {

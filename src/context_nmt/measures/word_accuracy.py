@@ -1,15 +1,15 @@
 """Accuracy of pronouns, nouns or other words of the reference, compared at aligned positions.
 
-This is the accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN count it: one
-word alignment links a word of the reference to the source, and another links the source to the translation. The cases
-and their weights:
+This is the accuracy of pronoun translation (APT, Miculicich and Popescu-Belis 2017) as the authors of HAN count it. One
+word alignment links a word of the reference to the source, another links the source to the translation. The cases and
+their weights:
 
-    1   1     equal: a linked word of the translation is the same, in lower case
-    2   0.5   similar: none is the same, but one is listed as similar
-    3   0     different: all linked words are different
-    4   0     untranslated: no word is linked
-    5,6 0     words that only the translation has, and words that neither has: never counted here, since the count
-              starts from the reference
+    1    1    equal: a linked word of the translation is the same, ignoring case
+    2    0.5  similar: no linked word is the same, but one is listed as similar
+    3    0    different: all linked words are different
+    4    0    untranslated: no word is linked
+    5, 6 0    words that only the translation has, or that neither text has: they never occur here, because counting
+              starts from the words of the reference
 
 A word of the reference that is not linked to the source is not counted.
 """
@@ -22,14 +22,14 @@ from pathlib import Path
 
 from context_nmt.files import UserError, read_lines
 from context_nmt.measures.bleu import Score
-from context_nmt.measures.parts_of_speech import Tags, tagged_by_nltk
+from context_nmt.measures.parts_of_speech import Tags, tag_with_nltk
 
-SIMILAR = 0.5  # the weight of case 2
+SIMILAR_WEIGHT = 0.5  # the weight of case 2
 CASES = ("equal", "similar", "different", "untranslated")
 PRONOUNS = {
-    # those that the authors of HAN count
+    # the pronouns that the authors of HAN count
     "en": "i that we you it they me he who them us their his she her him its whose whom",
-    # the same kinds: personal, and possessive of the third person; "der, die, das" are mostly articles
+    # pronouns of the same kinds: personal, and third-person possessive; "der, die, das" are mostly articles
     "de": (
         "ich du er sie es wir ihr mich dich ihn uns euch mir dir ihm ihnen"
         " sein seine seinem seinen seiner seines ihre ihrem ihren ihrer ihres"
@@ -41,20 +41,20 @@ NOUN_TAGS = {
 }
 LINK = re.compile(r"(\d+)-(\d+)", re.ASCII)
 
-Alignment = list[tuple[int, int]]  # source and target tokens, from 0
+Alignment = list[tuple[int, int]]  # pairs of a source and a target token, from 0
 
 
 @dataclass(frozen=True)
-class Words:
-    """Positions of words in each sentence of a text, and the lower-cased words that are similar to each."""
+class WordPositions:
+    """Positions of the words to count in each sentence of a text, and the lower-cased words similar to each word."""
 
-    name: str  # how they were found, for signatures
-    places: list[list[int]]  # by sentence, from 0
+    name: str  # how the words were found, for signatures
+    positions: list[list[int]]  # by sentence, from 0
     similar: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def word_accuracy(
-    words: Words,
+    words: WordPositions,
     references: Sequence[str],
     hypotheses: Sequence[str],
     reference_alignments: Sequence[Alignment],
@@ -62,46 +62,46 @@ def word_accuracy(
     *,
     alignment: str,
 ) -> Score | None:
-    """Return the accuracy of chosen words of the reference, from 0 to 1, with counts; return None if no word counts.
+    """Return the accuracy of some words of the reference, from 0 to 1, with counts; return None if no word counts.
 
     Tokens are separated by spaces; `alignment` names the origin of the alignments in the signature.
     """
     cases: Counter[str] = Counter()
-    sentences = zip(words.places, references, hypotheses, reference_alignments, hypothesis_alignments, strict=True)
+    sentences = zip(words.positions, references, hypotheses, reference_alignments, hypothesis_alignments, strict=True)
     for positions, reference, hypothesis, to_reference, to_hypothesis in sentences:
         expected, produced = reference.lower().split(), hypothesis.lower().split()
         for position in positions:
             linked = {source for source, target in to_reference if target == position}
             translated = {produced[target] for source, target in to_hypothesis if source in linked}
-            cases[_case(expected[position], linked, translated, words.similar.get(expected[position], ()))] += 1
+            cases[_classify(expected[position], linked, translated, words.similar.get(expected[position], ()))] += 1
     total = sum(cases[case] for case in CASES)
     if not total:
         return None
     return {
-        "score": round((cases["equal"] + SIMILAR * cases["similar"]) / total, 4),
-        "signature": f"words:{words.name}|alignment:{alignment}|similar:{SIMILAR}|case:lc",
+        "score": round((cases["equal"] + SIMILAR_WEIGHT * cases["similar"]) / total, 4),
+        "signature": f"words:{words.name}|alignment:{alignment}|similar:{SIMILAR_WEIGHT}|case:lc",
         "counts": {case: cases[case] for case in (*CASES, "not_in_source")} | {"total": total},
     }
 
 
-def _case(word: str, sources: set[int], found: set[str], similar: Collection[str]) -> str:
+def _classify(word: str, sources: set[int], translations: set[str], similar: Collection[str]) -> str:
     if not sources:
         return "not_in_source"
-    if not found:
+    if not translations:
         return "untranslated"
-    if word in found:
+    if word in translations:
         return "equal"
-    return "similar" if found & set(similar) else "different"
+    return "similar" if translations & set(similar) else "different"
 
 
-def usual_pronouns(sentences: Sequence[str], language: str) -> Words | None:
-    """Find the pronouns of a text; return None if there is no list for its language."""
+def find_pronouns(sentences: Sequence[str], language: str) -> WordPositions | None:
+    """Find the pronouns in a text; return None if its language has no list of pronouns."""
     words = PRONOUNS.get(language, "").split()
-    return Words(f"{len(words)}-pronouns-{language}", _places(sentences, set(words))) if words else None
+    return WordPositions(f"{len(words)}-pronouns-{language}", _positions(sentences, set(words))) if words else None
 
 
-def listed(sentences: Sequence[str], path: Path) -> Words:
-    """Find the words of a list in a text; each line of the list has one word, or several similar ones.
+def find_listed_words(sentences: Sequence[str], path: Path) -> WordPositions:
+    """Find the words of a list in a text; a line of the list has one word or several similar words.
 
     Raise UserError for a list without words and for a word that occurs twice in it.
     """
@@ -112,32 +112,32 @@ def listed(sentences: Sequence[str], path: Path) -> Words:
     if not words:
         raise UserError(f"{path}: has no words")
     similar = {word: {*group} - {word} for group in groups for word in group}
-    return Words(f"{len(words)}-of-{path.name}", _places(sentences, words), similar)
+    return WordPositions(f"{len(words)}-of-{path.name}", _positions(sentences, words), similar)
 
 
-def _places(sentences: Sequence[str], words: Collection[str]) -> list[list[int]]:
+def _positions(sentences: Sequence[str], words: Collection[str]) -> list[list[int]]:
     return [[position for position, word in enumerate(line.lower().split()) if word in words] for line in sentences]
 
 
-def tagged_nouns(sentences: Sequence[str], language: str) -> Words | None:
-    """Find the nouns of a text with NLTK's tagger; return None if it is not English or without the tagger's data."""
-    return nouns_among(tagged_by_nltk([line.split() for line in sentences], language), language)
+def find_nouns(sentences: Sequence[str], language: str) -> WordPositions | None:
+    """Find the nouns in a text with NLTK's tagger; return None if it is not English or the tagger's data is missing."""
+    return nouns_by_tag(tag_with_nltk([line.split() for line in sentences], language), language)
 
 
-def nouns_among(tags: Tags | None, language: str) -> Words | None:
-    """Find the nouns by the tags of each sentence; return None without tags or for a language with unknown tags."""
+def nouns_by_tag(tags: Tags | None, language: str) -> WordPositions | None:
+    """Find the nouns by their tags; return None without tags, or if the language's noun tags are not known."""
     if tags is None or language not in NOUN_TAGS:
         return None
     positions = [
         [position for position, tag in enumerate(sentence) if tag in NOUN_TAGS[language]] for sentence in tags.sentences
     ]
-    return Words(f"nouns-{tags.name}", positions)
+    return WordPositions(f"nouns-{tags.name}", positions)
 
 
 def read_alignments(path: Path, targets: Sequence[str], sources: Sequence[str] | None = None) -> list[Alignment]:
     """Read word alignments in Pharaoh format, one sentence per line: `0-0` links source token 0 to target token 0.
 
-    Raise UserError for a wrong number of lines, a malformed link, and a link to a token that does not exist.
+    Raise UserError for a wrong number of lines, a malformed link, or a link to a token that does not exist.
     """
     lines = read_lines(path)
     if len(lines) != len(targets):

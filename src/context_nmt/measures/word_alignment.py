@@ -1,9 +1,9 @@
 """Align the words of parallel text in both directions with the model of fast_align (Dyer et al. 2013).
 
-A target word j of m comes from no source word with probability NULL, else from source word i of n with probability
+Target word j of m comes from no source word with probability NULL, else from source word i of n with a probability
 proportional to exp(-λ |i/n - j/m|) (section 2). Translation probabilities are learnt by variational Bayes with a
-symmetric Dirichlet prior; λ is fixed. No library is used because eflomal samples without a seed, and NLTK's IBM models
-need minutes for thousands of sentences. NLTK symmetrizes the two directions.
+symmetric Dirichlet prior; λ is fixed. NLTK symmetrizes the two directions. No library does the rest: eflomal samples
+without a seed, and NLTK's IBM models need minutes for thousands of sentences.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,18 @@ from scipy.special import digamma
 from context_nmt.measures.word_accuracy import Alignment
 
 NULL, LAMBDA, ALPHA = 0.08, 4.0, 0.01  # probability of no source word; pull to the diagonal; prior
-ITERATIONS = 5
-NAME = f"diagonal-lambda-{LAMBDA:g}-null-{NULL:g}-{ITERATIONS}-iterations-grow-diag-final-and"  # for signatures
+TRAINING_ITERATIONS = 5
+ALIGNER_NAME = (
+    f"diagonal-lambda-{LAMBDA:g}-null-{NULL:g}-{TRAINING_ITERATIONS}-iterations-grow-diag-final-and"  # for signatures
+)
 
 
 class WordAligner:
-    """A word aligner that learns from parallel text and aligns any sentences of the same languages."""
+    """A word aligner that learns from parallel text, then aligns any sentences in its languages."""
 
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
-        self._forward = _Direction(sources, targets)
-        self._backward = _Direction(targets, sources)
+        self._forward = _DirectedAligner(sources, targets)
+        self._backward = _DirectedAligner(targets, sources)
         self.align = cache(self._align)
 
     def _align(self, source: str, target: str) -> Alignment:
@@ -38,8 +40,8 @@ class WordAligner:
         return sorted(grow_diag_final_and(len(source.split()), len(target.split()), forward, backward))
 
 
-class _Direction:
-    """An alignment model of one direction: the source word that each target word comes from."""
+class _DirectedAligner:
+    """An alignment model in one direction, which finds the source word that each target word comes from."""
 
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         words = sorted({word for line in (*sources, *targets) for word in line.lower().split()})
@@ -50,10 +52,10 @@ class _Direction:
         widths = np.concatenate([np.full(len(matrix), matrix.shape[1]) for matrix in keys])
         starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
         priors = np.concatenate([_prior(*matrix.shape).ravel() for matrix in keys])
-        self._known, indices = np.unique(np.concatenate([matrix.ravel() for matrix in keys]), return_inverse=True)
-        origins = self._known // self._size
-        self._probabilities: NDArray[np.float64] = np.ones(len(self._known))
-        for _ in range(ITERATIONS):
+        self._known_keys, indices = np.unique(np.concatenate([matrix.ravel() for matrix in keys]), return_inverse=True)
+        origins = self._known_keys // self._size
+        self._probabilities: NDArray[np.float64] = np.ones(len(self._known_keys))
+        for _ in range(TRAINING_ITERATIONS):
             posteriors = self._probabilities[indices] * priors
             posteriors /= np.repeat(np.add.reduceat(posteriors, starts), widths)
             counts = np.bincount(indices, posteriors) + ALPHA
@@ -61,11 +63,11 @@ class _Direction:
             self._probabilities = np.exp(digamma(counts) - digamma(totals))
 
     def origins(self, source: str, target: str) -> list[tuple[int, int]]:
-        """Return pairs (target word, source word), counted from 0, without target words that come from NULL."""
+        """Return pairs (target word, source word), counted from 0, for the target words that do not come from NULL."""
         keys = self._keys(source, target)
-        indices = np.searchsorted(self._known, keys).clip(max=len(self._known) - 1)
+        indices = np.searchsorted(self._known_keys, keys).clip(max=len(self._known_keys) - 1)
         # pairs that are not in the training text are less probable than all others
-        probabilities = np.where(self._known[indices] == keys, self._probabilities[indices], 0.0) + 1e-12
+        probabilities = np.where(self._known_keys[indices] == keys, self._probabilities[indices], 0.0) + 1e-12
         best = (probabilities * _prior(*keys.shape)).argmax(1)
         return [(j, int(i) - 1) for j, i in enumerate(best) if i > 0]
 
@@ -79,7 +81,7 @@ class _Direction:
 
 @lru_cache(maxsize=10_000)
 def _prior(length: int, width: int) -> NDArray[np.float64]:
-    """Return the prior probabilities of NULL and of each source word, given positions only, [m, n + 1]."""
+    """Return the prior probabilities of NULL and each source word, which depend on positions only, [m, n + 1]."""
     i, j = np.arange(1, width) / (width - 1), np.arange(1, length + 1) / length
     closeness = np.exp(-LAMBDA * np.abs(i - j[:, None]))
     return np.hstack([np.full((length, 1), NULL), (1 - NULL) * closeness / closeness.sum(1, keepdims=True)])

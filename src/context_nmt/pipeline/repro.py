@@ -84,9 +84,9 @@ def reproduce(
         if machine and chosen:
             (name, *_) = chosen
             raise UserError(f"{name} is out of date again: its inputs changed meanwhile; run the same command again")
-    from context_nmt.results.out_of_date import old_results
+    from context_nmt.results.out_of_date import results_out_of_date
 
-    old = old_results(experiment) if only else []
+    old = results_out_of_date(experiment) if only else []
     if old:
         from context_nmt.report.writing import write_report, write_tables
 

@@ -1,4 +1,4 @@
-"""Pages of measures of systems by layer or tag: analyses.yaml has what they show, in a table per set and a picture."""
+"""Pages of measures by layer or tag; each entry of analyses.yaml has a table per test set and a picture."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -13,51 +13,51 @@ from matplotlib.lines import Line2D
 from context_nmt.files import read_yaml
 from context_nmt.measures.rows import TEXT, Measure
 from context_nmt.report.pages import Page, Section
-from context_nmt.report.panels import draw_legend, label_axes, panels_of, style
-from context_nmt.report.tables import Grid, estimate_cell, grid_of, value_cell
-from context_nmt.results.table import Results, places
+from context_nmt.report.panels import draw_legend, draw_panels, label_axes, line_style
+from context_nmt.report.tables import Grid, estimate_cell, make_grid, value_cell
+from context_nmt.results.table import Results, layers_or_tags
 from context_nmt.settings import Checked, check
 
-Points = dict[int | str, tuple[float, float]]  # by layer or tag, mean and deviation over seeds
-BASELINE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}
-REFERENCE: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "_", "markersize": 10}
+Points = dict[int | str, tuple[float, float]]  # by layer or tag: mean and deviation over seeds
+BASELINE_STYLE: dict[str, Any] = {"color": "0.6", "linewidth": 3.5, "alpha": 0.5, "marker": "o", "markersize": 8}
+REFERENCE_STYLE: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "_", "markersize": 10}
 
-PAGES = {"analyses": "Inside the systems", "discourse": "Documents", "probes": "Probes"}  # the title of each page
+PAGE_TITLES = {"analyses": "Inside the systems", "discourse": "Documents", "probes": "Probes"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis(Checked):
     """A table per test set with a column per layer or tag, and a picture with a panel per system."""
 
-    name: str  # of its picture and, without `parts`, of its metric
+    name: str  # of its picture and, without `parts`, its metric
     title: str
     text: str
     absent: str  # replaces the text if no system has the metric
     untagged: str = ""  # replaces `absent` if a system has the metric, but not by tag
-    picture: str = ""  # the picture's title; without one there is no picture
+    picture: str = ""  # title of the picture, which is drawn only with a title
     across: str = ""  # label of the picture's layers or tags
     values: str = ""  # label of the picture's values
-    parts: dict[str, str] = field(default_factory=dict)  # metrics with labels: each has a row per system, and a line
+    parts: dict[str, str] = field(default_factory=dict)  # labels of metrics, each with a row per system and a line
     by: Literal["layer", "tag"] = "layer"
-    per_layer: bool = False  # by tag: a row and a line for each layer
-    tags: tuple[str, ...] = ()  # the tags that it shows, in this order; all if empty
+    per_layer: bool = False  # if by tag: a row and a line for each layer
+    tags: tuple[str, ...] = ()  # the tags to show, in this order; all if empty
     column: str = "layer {}"
     wholes: dict[str, str] = field(default_factory=dict)  # column titles by metric without a layer; "": the row's
-    counts: dict[Literal["metric", "unit"], str] = field(default_factory=dict)  # of the text, shown in column titles
-    references: dict[Literal["human", "chance"], str] = field(default_factory=dict)  # labels of rows of no system
-    only_measured: bool = False  # leave out systems without a value
+    counts: dict[Literal["metric", "unit"], str] = field(default_factory=dict)  # sizes of the text, for column titles
+    references: dict[Literal["human", "chance"], str] = field(default_factory=dict)  # labels of rows without a system
+    only_measured: bool = False  # leaves out systems without a value
     gains: bool = False  # the picture shows differences from the system's baseline
     decimals: int = 3
     page: Literal["analyses", "discourse", "probes"] = "analyses"
-    over: Literal["tests", "held_out", "contrastive", "probing"] = "tests"  # held_out: not what has selected epochs
+    over: Literal["tests", "held_out", "contrastive", "probing"] = "tests"  # held_out: without the validation set
 
     @property
     def metrics(self) -> dict[str, str]:
-        """Its metrics with their labels."""
+        """The labels of its metrics."""
         return self.parts or {self.name: ""}
 
     def test_sets(self, results: Results) -> list[str]:
-        """Return the sets that it is about."""
+        """Return the sets that it has tables for."""
         sets = {
             "tests": results.test_sets,
             "held_out": list(results.settings.corpus.held_out),
@@ -67,21 +67,20 @@ class Analysis(Checked):
         return sets[self.over]
 
     def series(self, results: Results, test_set: str) -> dict[str, tuple[str, int | None]]:
-        """Return the metrics, and layers if each has its own row and line, by label."""
+        """Return, by label, the metric and, with `per_layer`, the layer of each row and line."""
         if not self.per_layer:
             return {label: (metric, None) for metric, label in self.metrics.items()}
-        found = sorted(
-            {one.layer or 0 for one in results.measures if one.test_set == test_set and one.metric in self.metrics}
-        )
-        parts = product(self.metrics.items(), found)
+        measures = [measure for measure in results.measures if measure.test_set == test_set]
+        layers = sorted({measure.layer or 0 for measure in measures if measure.metric in self.metrics})
+        parts = product(self.metrics.items(), layers)
         return {f"{part}, layer {layer}": (metric, layer) for (metric, part), layer in parts}
 
-    def places(
+    def layers_or_tags(
         self, results: Results, test_set: str, series: Collection[tuple[str, int | None]]
     ) -> Collection[int | str]:
-        """Return the layers or tags that some metrics have, in the layer that is given with each."""
-        found = places(results, test_set, series, self.by)
-        return [tag for tag in self.tags if tag in found] if self.tags else found
+        """Return the layers or tags for which a series has values."""
+        measured = layers_or_tags(results, test_set, series, self.by)
+        return [tag for tag in self.tags if tag in measured] if self.tags else measured
 
 
 @cache
@@ -91,74 +90,84 @@ def read_analyses() -> list[Analysis]:
     return [check(Analysis, entry, where=f"{path.name}, entry {n}") for n, entry in enumerate(read_yaml(path))]
 
 
-def _measure(test_set: str, metric: str, layer_or_tag: int | str = "", layer: int | None = None) -> Measure:
+def _make_measure(test_set: str, metric: str, layer_or_tag: int | str = "", layer: int | None = None) -> Measure:
     if isinstance(layer_or_tag, int):
         return Measure(test_set, metric, layer_or_tag)
     return Measure(test_set, metric, layer, layer_or_tag)
 
 
 def analyses_page(results: Results, name: str, pictures: Collection[str]) -> Page:
-    """Build the tables of a page in PAGES; `pictures` are the names of those in figures/."""
+    """Build a page of PAGE_TITLES; `pictures` are the names of the pictures in figures/."""
     sections = []
-    analyses = [one for one in read_analyses() if one.page == name]
+    analyses = [analysis for analysis in read_analyses() if analysis.page == name]
     measured = {measure.metric for measure in results.measures}
     for analysis in analyses:
-        found = (_grid(results, analysis, test_set) for test_set in analysis.test_sets(results))
-        grids = tuple(grid for grid in found if grid.headings)
+        grids_of_sets = (_make_grid(results, analysis, test_set) for test_set in analysis.test_sets(results))
+        grids = tuple(grid for grid in grids_of_sets if grid.headings)
         has_metric = not measured.isdisjoint(metric.partition("_by_")[0] for metric in analysis.metrics)
         absent = analysis.untagged if analysis.untagged and has_metric else analysis.absent
         picture = analysis.name if analysis.name in pictures else ""
         sections.append(Section(analysis.title, analysis.text if grids else absent, picture, grids))
-    metrics = [metric for one in analyses for metric in (*one.metrics, *one.wholes) if metric in measured]
+    metrics = [
+        metric for analysis in analyses for metric in (*analysis.metrics, *analysis.wholes) if metric in measured
+    ]
     signatures = {metric: results.signatures(Measure("", metric)) for metric in metrics}
     return Page(
-        title=PAGES[name],
+        title=PAGE_TITLES[name],
         results=results,
-        says="No difference here was tested.",
+        remark="No difference here was tested.",
         sections=tuple(sections),
         metrics=metrics,
-        signatures={metric: found for metric, found in signatures.items() if found},
+        signatures={metric: texts for metric, texts in signatures.items() if texts},
     )
 
 
-def _grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
+def _make_grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
     columns: dict[str, tuple[str, int | str]] = {
         title: (whole, "")
         for whole, title in analysis.wholes.items()
-        if any(_measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
+        if any(_make_measure(test_set, whole or metric) in results.measures for metric in analysis.metrics)
     }
     series = analysis.series(results, test_set)
-    for layer_or_tag in analysis.places(results, test_set, [*series.values()]):
+    for layer_or_tag in analysis.layers_or_tags(results, test_set, [*series.values()]):
         title, counts = analysis.column.format(layer_or_tag), analysis.counts
         if counts:
-            count = results.reference_value(TEXT, _measure(test_set, counts["metric"], layer_or_tag))
+            count = results.reference_value(TEXT, _make_measure(test_set, counts["metric"], layer_or_tag))
             title += "" if count is None else f", {count:,g} {counts['unit']}"
         columns[title] = ("", layer_or_tag)
     rows = []
     for variant, (part, (metric, layer)) in product(results.models, series.items()):
-        measures = [_measure(test_set, whole or metric, place, layer) for whole, place in columns.values()]
+        measures = [
+            _make_measure(test_set, whole or metric, layer_or_tag, layer) for whole, layer_or_tag in columns.values()
+        ]
         estimates = [results.estimate(variant, measure) for measure in measures]
         if any(estimates) or not analysis.only_measured:
             label = results.label(variant) + (f": {part}" if part else "")
             rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
     for kind, label in analysis.references.items():
-        measures = [_measure(test_set, whole or analysis.name, place) for whole, place in columns.values()]
+        measures = [
+            _make_measure(test_set, whole or analysis.name, layer_or_tag) for whole, layer_or_tag in columns.values()
+        ]
         values = [results.reference_value(kind, measure) for measure in measures]
         rows.append((label, [value_cell(value, f"{{:.{analysis.decimals}f}}") for value in values]))
-    return grid_of(test_set, columns, rows)
+    return make_grid(test_set, columns, rows)
 
 
 def draw_analyses(results: Results, folder: Path) -> list[str]:
-    """Draw NAME.svg for every analysis with values; return the names."""
-    return [one.name for one in read_analyses() if one.picture and _draw(results, one, folder / f"{one.name}.svg")]
+    """Draw NAME.svg for every analysis with values, and return the names."""
+    return [
+        analysis.name
+        for analysis in read_analyses()
+        if analysis.picture and _draw(results, analysis, folder / f"{analysis.name}.svg")
+    ]
 
 
-def _points(
+def _curve_points(
     results: Results, analysis: Analysis, variant: str, test_set: str, metric: str, layer: int | None
 ) -> Points:
     points = {}
-    for layer_or_tag in analysis.places(results, test_set, [(metric, layer)]):
-        estimate = results.estimate(variant, _measure(test_set, metric, layer_or_tag, layer))
+    for layer_or_tag in analysis.layers_or_tags(results, test_set, [(metric, layer)]):
+        estimate = results.estimate(variant, _make_measure(test_set, metric, layer_or_tag, layer))
         if estimate and not analysis.gains:
             points[layer_or_tag] = (estimate.mean, estimate.deviation)
         elif estimate and estimate.gain:
@@ -167,29 +176,40 @@ def _points(
 
 
 def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
-    """Draw a panel per system, with a line per test set or, for the first one, per metric, if there are any."""
+    """Draw a panel per system with a line per test set or, with `parts`, per metric on the first test set.
+
+    Return whether there is anything to draw.
+    """
     settings, test_sets = results.settings, analysis.test_sets(results)
-    lines: dict[str, tuple[str, str, int | None]] = {one: (one, analysis.name, None) for one in test_sets}
+    lines: dict[str, tuple[str, str, int | None]] = {
+        test_set: (test_set, analysis.name, None) for test_set in test_sets
+    }
     if analysis.parts:
         series = analysis.series(results, test_sets[0])
         lines = {label: (test_sets[0], metric, layer) for label, (metric, layer) in series.items()}
     panels = {}
     for variant in settings.variants:
-        found = {label: _points(results, analysis, variant, *line) for label, line in lines.items()}
-        if any(found.values()):
-            panels[variant] = {label: line for label, line in found.items() if line}
+        curves = {label: _curve_points(results, analysis, variant, *line) for label, line in lines.items()}
+        if any(curves.values()):
+            panels[variant] = {label: line for label, line in curves.items() if line}
     if not panels:
         return False
     metrics = [(metric, layer) for _, metric, layer in lines.values()]
     tests = list(dict.fromkeys(test_set for test_set, _, _ in lines.values()))
-    shown = {place for points in panels.values() for line in points.values() for place in line}
-    order = dict.fromkeys(place for test in tests for place in analysis.places(results, test, metrics))
-    across = {place: number for number, place in enumerate(place for place in order if place in shown)}
-    joined = all(str(place).isdecimal() for place in across)  # no values lie between two parts of speech
-    styles = {label: style(number, joined=joined) for number, label in enumerate(lines)}
-    legend = {label: Line2D([], [], **styles[label]) for points in panels.values() for label in points}
-    height = 2.8 if joined else 2.5 + 0.07 * max(len(str(place)) for place in across)  # labels are upright
-    with panels_of(path, len(panels), height=height) as (figure, axes):
+    drawn = {layer_or_tag for points in panels.values() for line in points.values() for layer_or_tag in line}
+    order = dict.fromkeys(
+        layer_or_tag for test in tests for layer_or_tag in analysis.layers_or_tags(results, test, metrics)
+    )
+    x_positions = {
+        layer_or_tag: number
+        for number, layer_or_tag in enumerate(layer_or_tag for layer_or_tag in order if layer_or_tag in drawn)
+    }
+    joined = all(str(layer_or_tag).isdecimal() for layer_or_tag in x_positions)  # between two tags there are no values
+    styles = {label: line_style(number, joined=joined) for number, label in enumerate(lines)}
+    handles = {label: Line2D([], [], **styles[label]) for points in panels.values() for label in points}
+    # labels of tags are upright
+    height = 2.8 if joined else 2.5 + 0.07 * max(len(str(layer_or_tag)) for layer_or_tag in x_positions)
+    with draw_panels(path, len(panels), height=height) as (figure, axes):
         for axis, (variant, points) in zip(axes, panels.items(), strict=True):
             baseline, title = settings.variants[variant].baseline, settings.label(variant)
             if analysis.gains:
@@ -197,29 +217,38 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
                 title += f"\nagainst {settings.label(str(baseline))}"
             elif baseline in panels:
                 for line in panels[baseline].values():
-                    axis.plot([across[place] for place in line], [mean for mean, _ in line.values()], **BASELINE)
-                legend["the system's baseline"] = Line2D([], [], **BASELINE)
+                    axis.plot(
+                        [x_positions[layer_or_tag] for layer_or_tag in line],
+                        [mean for mean, _ in line.values()],
+                        **BASELINE_STYLE,
+                    )
+                handles["the system's baseline"] = Line2D([], [], **BASELINE_STYLE)
             for kind, label in analysis.references.items():
                 values = {
-                    place: results.reference_value(kind, _measure(tests[0], analysis.name, place)) for place in across
+                    layer_or_tag: results.reference_value(kind, _make_measure(tests[0], analysis.name, layer_or_tag))
+                    for layer_or_tag in x_positions
                 }
-                known = {across[place]: value for place, value in values.items() if value is not None}
-                axis.plot([*known], [*known.values()], **REFERENCE)
-                legend[label] = Line2D([], [], **REFERENCE)
+                reference_points = {
+                    x_positions[layer_or_tag]: value for layer_or_tag, value in values.items() if value is not None
+                }
+                axis.plot([*reference_points], [*reference_points.values()], **REFERENCE_STYLE)
+                handles[label] = Line2D([], [], **REFERENCE_STYLE)
             for label, line in points.items():
                 means, deviations = zip(*line.values(), strict=True)
                 bars = deviations if not analysis.gains and len(settings.seeds) > 1 else None
-                axis.errorbar([across[place] for place in line], means, yerr=bars, capsize=3, **styles[label])
+                axis.errorbar(
+                    [x_positions[layer_or_tag] for layer_or_tag in line], means, yerr=bars, capsize=3, **styles[label]
+                )
             label_axes(axis, title, analysis.across, analysis.values)
-        _share_limits(axes, [str(place) for place in across], upright=not joined)
+        _share_limits(axes, [str(layer_or_tag) for layer_or_tag in x_positions], upright=not joined)
         test_set_note = f", {test_sets[0]}" if analysis.parts else ""
         figure.suptitle(f"{analysis.picture}, {results.corpus}{test_set_note}")
-        draw_legend(figure, legend)
+        draw_legend(figure, handles)
     return True
 
 
 def _share_limits(axes: list[Axes], labels: list[str], *, upright: bool) -> None:
-    """Give all panels the same limits and labels."""
+    """Give all panels the same limits and the same labels on their x axes."""
     lowest, highest = min(axis.get_ylim()[0] for axis in axes), max(axis.get_ylim()[1] for axis in axes)
     for axis in axes:
         axis.set_ylim(lowest, highest)

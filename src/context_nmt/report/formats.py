@@ -13,21 +13,21 @@ from markupsafe import Markup, escape
 from context_nmt.files import replacing
 from context_nmt.report.tables import Grid
 
-LATEX: dict[str, str | int | None] = {
+LATEX_ESCAPES: dict[str, str | int | None] = {
     "\\": r"\textbackslash{}",
     **{special: rf"\{special}" for special in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    **{special: f"{{{special}}}" for special in "[]*"},  # at the start of a row, \\ would take them as its options
+    **{special: f"{{{special}}}" for special in "[]*"},  # or they would be options of a \\ before them
     "`": r"\textasciigrave{}",
     "−": r"$-$",  # noqa: RUF001
     "\n": " ",
 }
-PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usepackage{booktabs}\n"
+LATEX_PACKAGES = "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp} and \\usepackage{booktabs}\n"
 
 
 def render(template: str, package: str = "context_nmt.report", **values: Any) -> str:
-    """Return the text of a template; the values in one named *.html.j2 or *.svg.j2 are escaped."""
+    """Return the text of a template, with its values escaped if it is named *.html.j2 or *.svg.j2."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=select_autoescape(["html.j2", "svg.j2"]),
@@ -36,7 +36,7 @@ def render(template: str, package: str = "context_nmt.report", **values: Any) ->
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"row": _row, "code": _code, "data": _data, "paragraphs": paragraphs}
+    environment.filters |= {"row": _markdown_row, "code": _html_code, "data": _data_url, "paragraphs": paragraphs}
     return environment.get_template(template).render(values)
 
 
@@ -51,7 +51,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def write_grid(folder: Path, grid: Grid) -> None:
-    r"""Write NAME.csv, a row of plain numbers per cell, and NAME.tex for \input."""
+    r"""Write NAME.csv, with a row of plain numbers per cell, and NAME.tex for \input."""
     _write(folder / f"{grid.name}.csv", grid.numbers().to_csv(index=False, lineterminator="\n"))
     _write(folder / f"{grid.name}.tex", format_latex(grid))
 
@@ -68,38 +68,38 @@ def format_latex(grid: Grid) -> str:
         styler = styler.format_index(escape_latex, axis=axis)
     columns = "".join("l" if heading.is_text else "r" for heading in grid.headings)
     table = styler.to_latex(hrules=True, column_format=f"l{columns}", multicol_align="c").splitlines()
-    # pandas draws no rule below the heading of a group; the first three lines are tabular, toprule and groups
+    # pandas draws no rules below group headings; the first three lines are tabular, toprule and groups
     ends = list(accumulate((span for _, span in grid.groups), initial=1))
     spans = zip(grid.groups, ends, ends[1:], strict=False)
     rules = [rf"\cmidrule(lr){{{start + 1}-{end}}}" for (group, _), start, end in spans if group]
     table.insert(3, " ".join(rules))
     notes = [note.replace("`", "") for note in grid.notes]
     head = [r"\begin{table}", rf"\caption{{{escape_latex(grid.title)}}}", r"\centering\footnotesize", *table]
-    return PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
+    return LATEX_PACKAGES + "\n".join([*head, *(rf"\par {escape_latex(note)}" for note in notes), r"\end{table}", ""])
 
 
 def escape_latex(text: object) -> str:
-    r"""Return text that LaTeX prints as it is, also behind a \\."""
-    return str(text).translate(str.maketrans(LATEX))
+    r"""Escape text so that LaTeX prints it as it is, also after a \\."""
+    return str(text).translate(str.maketrans(LATEX_ESCAPES))
 
 
-def _row(cells: list[str]) -> str:
-    """Return a line of a Markdown table; of stars, only those of a cell that is bold as a whole have a meaning."""
-    return f"| {' | '.join(map(_escaped, cells))} |"
+def _markdown_row(cells: list[str]) -> str:
+    """Return a row of a Markdown table; stars are escaped, except around a cell that is entirely bold."""
+    return f"| {' | '.join(map(_escape_cell, cells))} |"
 
 
-def _escaped(cell: str) -> str:
+def _escape_cell(cell: str) -> str:
     bold = re.fullmatch(r"\*\*(.+)\*\*", cell)
     text = re.sub(r"[|*]", r"\\\g<0>", re.sub(r"[\r\n]+", " ", bold[1] if bold else cell))
     return f"**{text}**" if bold else text
 
 
-def _code(text: str) -> Markup:
-    """Escape text for HTML and mark text between backticks as code."""
+def _html_code(text: str) -> Markup:
+    """Escape text for HTML, and mark text between backticks as code."""
     return Markup(re.sub("`(.*?)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704
 
 
-def _data(path: Path) -> str:
+def _data_url(path: Path) -> str:
     """Return a picture as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
 

@@ -1,4 +1,4 @@
-"""The table of an experiment's systems, as `context-nmt repro` prints it at its end."""
+"""The table of an experiment's systems that `context-nmt repro` prints at its end."""
 
 import sys
 from collections.abc import Collection
@@ -9,29 +9,32 @@ from rich.table import Table
 
 from context_nmt.measures.rows import SUMMED
 from context_nmt.progress import on_terminal
+from context_nmt.report.all_systems import System, systems_grid
 from context_nmt.report.formats import render
-from context_nmt.report.papers.all_systems import System, systems_grid
 from context_nmt.report.tables import Grid
 from context_nmt.results.reading import read_results
 from context_nmt.settings.parameters import Experiment
 
-WIDE = 200  # characters, where lines are not of a terminal
+WIDTH_OF_FILES = 200  # characters, where the output is not a terminal
 
 
-def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
-    """Print the main results, and the files with all of them, as paths from the current folder.
+def print_results(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
+    """Print the main results, and the paths of the files with all results, from the current folder.
 
-    `old` are the variants that are out of date.
+    Variants that are out of date are marked.
     """
     if experiment.results.is_file():
-        results, terminal = read_results(experiment, old=old), on_terminal(sys.stdout)
-        accuracies = [one for one in results.measures if one.metric == SUMMED and one.tag != "all"]
-        accuracies = [one for one in accuracies if not one.tag.startswith("distance_")]
+        results, terminal = read_results(experiment, out_of_date=out_of_date), on_terminal(sys.stdout)
+        accuracies = [measure for measure in results.measures if measure.metric == SUMMED and measure.tag != "all"]
+        accuracies = [measure for measure in accuracies if not measure.tag.startswith("distance_")]
         grid = systems_grid([System(name, results) for name in results.models], results, accuracies)
         print(results.title)
         if grid:
-            _print(
-                grid, Console(force_terminal=terminal, width=None if terminal else WIDE, markup=False, highlight=False)
+            _print_grid(
+                grid,
+                Console(
+                    force_terminal=terminal, width=None if terminal else WIDTH_OF_FILES, markup=False, highlight=False
+                ),
             )
         print(render("overview.j2", results=results, signature=grid.notes[-1] if grid else None), end="")
     else:
@@ -41,20 +44,23 @@ def print_results(experiment: Experiment, old: Collection[str] = ()) -> None:
             print(f"see {path}")
 
 
-def _print(grid: Grid, console: Console) -> None:
-    """Print the columns that are not empty and fit, without those that are the same within an experiment."""
-    known = [place for place, one in enumerate(grid.headings) if one.title not in ("paper", "seeds")]
-    places = [place for place in known if any(row.cells[place].text.strip() for row in grid.rows)]
-    for count in range(len(places), 0, -1):
+def _print_grid(grid: Grid, console: Console) -> None:
+    """Print the columns that are not empty, as many as fit, without those that are equal for all systems."""
+    shown_columns = [column for column, heading in enumerate(grid.headings) if heading.title not in ("paper", "seeds")]
+    filled_columns = [column for column in shown_columns if any(row.cells[column].text.strip() for row in grid.rows)]
+    for count in range(len(filled_columns), 0, -1):
         table = Table(box=box.SIMPLE_HEAD, show_edge=False)
         table.add_column("\nSystem", no_wrap=True)
         earlier_group = ""
-        for heading in (grid.headings[place] for place in places[:count]):
+        for heading in (grid.headings[column] for column in filled_columns[:count]):
             group = "" if heading.group == earlier_group else heading.group
             table.add_column(f"{group}\n{heading.title}", justify="right", no_wrap=True)
             earlier_group = heading.group
         for row in grid.rows:
-            table.add_row(row.label, *(row.cells[place].text for place in places[:count]))
-        if console.measure(table, options=console.options.update(max_width=WIDE * 10)).maximum <= console.width:
+            table.add_row(row.label, *(row.cells[column].text for column in filled_columns[:count]))
+        if (
+            console.measure(table, options=console.options.update(max_width=WIDTH_OF_FILES * 10)).maximum
+            <= console.width
+        ):
             break
     console.print(table)

@@ -1,19 +1,19 @@
-"""The pages of one experiment as texts and tables; this module builds that of its scores, results.md."""
+"""The pages of one experiment as texts and tables, and the page of its scores, results.md."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from context_nmt.files import read_json
 from context_nmt.measures.rows import BOUND, NORMALIZED, SUMMED, TEXT, Measure
-from context_nmt.report.papers.all_systems import BEST
-from context_nmt.report.papers.verdicts import confounds_of, unmarked
-from context_nmt.report.tables import NOTHING, Cell, Grid, estimate_cell, gain_cells, grid_of, value_cell
-from context_nmt.results.metrics import is_score, name_of, p_text
+from context_nmt.report.all_systems import BOUND_LABEL
+from context_nmt.report.tables import DASH_CELL, Cell, Grid, estimate_cell, gain_cells, make_grid, value_cell
+from context_nmt.report.verdicts import baseline_confounds, without_invalid_p
+from context_nmt.results.metrics import format_p, is_score, measure_name
 from context_nmt.results.table import Results
 
-COSTS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
-TESTS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
-ACCURACIES = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
+COST_COLUMNS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
+TEST_COLUMNS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
+ACCURACY_TEXT = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
 
 
 @dataclass(frozen=True)
@@ -22,27 +22,34 @@ class Section:
 
     title: str
     text: str = ""
-    picture: str = ""  # its name in figures/, without suffix
+    picture: str = ""  # name of a picture in figures/, without suffix
     grids: tuple[Grid, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """One Markdown page about an experiment."""
+    """A Markdown page about an experiment."""
 
     title: str
     results: Results
-    says: str = ""  # at the end of its first paragraph
+    remark: str = ""  # at the end of its first paragraph
     sections: tuple[Section, ...]
-    metrics: Collection[str]  # what its numbers are
+    metrics: Collection[str]  # of its numbers
     signatures: dict[str, list[str]] = field(default_factory=dict)  # by the name of a measure
 
     @property
     def faults(self) -> list[str]:
-        """What is known to be wrong with differences from baselines in its metrics."""
+        """Known faults of the differences from baselines in the page's metrics."""
         results = self.results
-        faults = [f"{one.kind}, {one.short}: {one.says}" for one in confounds_of(results, self.metrics)]
-        pairs = [(name, results.settings.variants[name].baseline) for name in results.models if name in results.scored]
+        faults = [
+            f"{confound.kind}, {confound.short}: {confound.says}"
+            for confound in baseline_confounds(results, self.metrics)
+        ]
+        pairs = [
+            (name, results.settings.variants[name].baseline)
+            for name in results.models
+            if name in results.measured_systems
+        ]
         mixed = [results.label(name) for name, baseline in pairs if baseline and results.mixed_seeds((name, baseline))]
         if mixed:
             names = ", ".join(mixed)
@@ -51,22 +58,29 @@ class Page:
 
     @property
     def ceilings(self) -> list[str]:
-        """The scores of references on test sets where they are low, each with its reason."""
+        """The low ceilings of test sets, each with its reason."""
         path = self.results.experiment.metrics / "ceilings.json"
         ceilings = read_json(path) if path.is_file() else {}
-        return [f"{one['score']:.2f} on {test} ({one['reason']})" for test, one in ceilings.items() if "reason" in one]
+        return [
+            f"{ceiling['score']:.2f} on {test} ({ceiling['reason']})"
+            for test, ceiling in ceilings.items()
+            if "reason" in ceiling
+        ]
 
 
-def rows_of(
+def system_rows(
     results: Results, systems: Iterable[str], measures: Sequence[Measure]
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """Yield each system's label with a cell per measure."""
+    """Yield each system's label and a cell per measure."""
     for system in systems:
-        yield results.label(system), tuple(estimate_cell(unmarked(results, system, measure)) for measure in measures)
+        yield (
+            results.label(system),
+            tuple(estimate_cell(without_invalid_p(results, system, measure)) for measure in measures),
+        )
 
 
 def _measures(results: Results, test_set: str, metric: str = "") -> list[Measure]:
-    """Return the measures on a set: those of a metric or, without one, the scores of translations."""
+    """Return the measures of a metric on a set or, without a metric, all scores of translations."""
     return [
         measure
         for measure in results.measures
@@ -75,44 +89,50 @@ def _measures(results: Results, test_set: str, metric: str = "") -> list[Measure
 
 
 def results_page(results: Results) -> Page:
-    """Build the tables of every test set and contrastive set, with tests of differences, and list all signatures."""
+    """Build the page of all test sets and contrastive sets, with tests of differences and all signatures."""
     corpus, significance = results.settings.corpus, results.settings.significance
     sections = []
     for test_set in results.test_sets:
         measures, members = _measures(results, test_set), corpus.groups.get(test_set)
-        systems = zip(results.systems, rows_of(results, results.systems, measures), strict=True)
-        rows = [(label, (*_costs(results, system), *cells)) for system, (label, cells) in systems]
+        systems = zip(results.systems, system_rows(results, results.systems, measures), strict=True)
+        rows = [(label, (*_cost_cells(results, system), *cells)) for system, (label, cells) in systems]
         bounds = [results.reference_value(BOUND, measure) for measure in measures]
         if any(bounds):
-            rows.append((BEST, (*[NOTHING] * len(COSTS), *(value_cell(bound, "{:.2f}") for bound in bounds))))
-        scores = grid_of("", [*COSTS, *(measure.metric for measure in measures)], rows)
-        tests = () if members else _tests(results, Measure(test_set, significance.metric))
+            rows.append(
+                (BOUND_LABEL, (*[DASH_CELL] * len(COST_COLUMNS), *(value_cell(bound, "{:.2f}") for bound in bounds)))
+            )
+        scores = make_grid("", [*COST_COLUMNS, *(measure.metric for measure in measures)], rows)
+        tests = () if members else _test_grids(results, Measure(test_set, significance.metric))
         title = test_set + (f" (mean of {', '.join(members)})" if members else "")
         sections.append(Section(title, grids=(scores, *tests)))
     for name in results.contrastive_sets:
         grids = []
-        for metric, per in ((SUMMED, ""), (NORMALIZED, " per unit")):
+        for metric, unit_note in ((SUMMED, ""), (NORMALIZED, " per unit")):
             measures = _measures(results, name, metric)
-            items = [results.reference_value(TEXT, Measure(name, "items", tag=one.tag)) or 0 for one in measures]
-            columns = [f"{one.tag}, {count:,.0f} items" for one, count in zip(measures, items, strict=True)]
-            grids.append(grid_of(f"By log-probability{per}", columns, rows_of(results, results.models, measures)))
-        sections.append(Section(f"{name} (contrastive)", ACCURACIES, grids=tuple(grids)))
+            items = [
+                results.reference_value(TEXT, Measure(name, "items", tag=measure.tag)) or 0 for measure in measures
+            ]
+            columns = [f"{measure.tag}, {count:,.0f} items" for measure, count in zip(measures, items, strict=True)]
+            grids.append(
+                make_grid(f"By log-probability{unit_note}", columns, system_rows(results, results.models, measures))
+            )
+        sections.append(Section(f"{name} (contrastive)", ACCURACY_TEXT, grids=tuple(grids)))
     measures = [measure for measure in results.measures if is_score(measure.metric)]
     return Page(
         title="Results",
         results=results,
-        says="results.json has the means; [analyses.md](../reports/pages/analyses.md), which `make repro` writes, shows"
-        " what happens inside the systems.",
+        remark="results.json has the means; [analyses.md](../reports/pages/analyses.md), which `make repro` writes,"
+        " shows what happens inside the systems.",
         sections=tuple(sections),
         metrics={measure.metric for measure in measures},
-        signatures={name_of(measure): results.signatures(measure) for measure in measures},
+        signatures={measure_name(measure): results.signatures(measure) for measure in measures},
     )
 
 
-def _costs(results: Results, system: str) -> list[Cell]:
-    """Return the cells of COSTS, those of the present settings; nothing for results of others, or chosen by others."""
+def _cost_cells(results: Results, system: str) -> list[Cell]:
+    """Return the cells of COST_COLUMNS; dashes for a system that is out of date or rescored by a teacher."""
     if system in results.out_of_date or system not in results.models:
-        return [NOTHING] * len(COSTS)
+        return [DASH_CELL] * len(COST_COLUMNS)
     model, baseline = results.models[system], results.baseline(system)
     flops = model["flops_per_target_token"]
     relative = flops / results.models[baseline]["flops_per_target_token"] if baseline in results.models else None
@@ -124,19 +144,19 @@ def _costs(results: Results, system: str) -> list[Cell]:
     ]
 
 
-def _tests(results: Results, measure: Measure) -> Iterator[Grid]:
-    """Yield a table of the differences from baselines, if there are any."""
+def _test_grids(results: Results, measure: Measure) -> Iterator[Grid]:
+    """Yield a table of the differences from baselines with their tests, if there are any."""
     rows = []
     for variant in results.models:
-        estimate = unmarked(results, variant, measure)
+        estimate = without_invalid_p(results, variant, measure)
         if estimate is None or estimate.gain is None:
             continue
         settings, p_values = results.settings.variants[variant], results.p_values(variant, measure)
-        tested = {test: ", ".join(p_text(p).removeprefix("= ") for p in p_values[test]) for test in TESTS}
+        tested = {test: ", ".join(format_p(p).removeprefix("= ") for p in p_values[test]) for test in TEST_COLUMNS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
         cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(estimate.gain)]
         rows.append((results.settings.label(variant), [*cells, *map(Cell, tested.values())]))
     if rows:
-        columns = ["Baseline", f"Difference, {measure.metric}", "95% interval over seeds", *TESTS.values()]
-        yield grid_of("", columns, rows, words=["Baseline"])
+        columns = ["Baseline", f"Difference, {measure.metric}", "95% interval over seeds", *TEST_COLUMNS.values()]
+        yield make_grid("", columns, rows, text_columns=["Baseline"])

@@ -1,4 +1,4 @@
-"""Draw figures of several panels, the same bytes every time, in styles that tell their lines apart."""
+"""Draw figures of several panels, the same bytes every time, with styles that distinguish their lines."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,15 +13,15 @@ from context_nmt.files import replacing
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito, for colour-blind readers
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-COLUMNS_OF_PANELS = 3
+LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+PANELS_PER_ROW = 3
 
 
-def style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]:
-    """Return matplotlib's colour, line and marker for the line of this number, from 0; without a line if not joined."""
+def line_style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]:
+    """Return matplotlib's colour, line and marker for line `number`, from 0; if not `joined`, only markers."""
     defaults = {
         "color": COLOURS[number % len(COLOURS)],
-        "linestyle": LINES[number % len(LINES)] if joined else "none",
+        "linestyle": LINE_STYLES[number % len(LINE_STYLES)] if joined else "none",
         "marker": MARKERS[number % len(MARKERS)],
         "markersize": 5,
         "linewidth": 1.4,
@@ -29,24 +29,24 @@ def style(number: int, *, joined: bool = True, **changes: Any) -> dict[str, Any]
     return defaults | changes
 
 
-def legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
+def draw_shared_legend(figure: Figure, panels: Sequence[Axes], columns: int = 4) -> None:
     """Draw one legend below the panels, with each label once."""
-    found = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels)
-    draw_legend(figure, {label: handle for pairs in found for handle, label in pairs}, columns)
+    pairs_of_panels = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in panels)
+    draw_legend(figure, {label: handle for pairs in pairs_of_panels for handle, label in pairs}, columns)
 
 
 def draw_legend(figure: Figure, handles: dict[str, Any], columns: int = 4, title: str = "") -> None:
-    """Draw a legend from its handles by label: below the panels or, with a title, above them."""
-    place: Literal["outside upper center", "outside lower center"]
-    place = "outside upper center" if title else "outside lower center"
-    figure.legend(handles.values(), handles, loc=place, ncols=columns, fontsize=8, title=title, title_fontsize=8)
+    """Draw a legend from handles by label: below the panels or, with a title, above them."""
+    location: Literal["outside upper center", "outside lower center"]
+    location = "outside upper center" if title else "outside lower center"
+    figure.legend(handles.values(), handles, loc=location, ncols=columns, fontsize=8, title=title, title_fontsize=8)
 
 
-def label_axes(panel: Axes, title: str, across: str, up: str) -> None:
+def label_axes(panel: Axes, title: str, x_label: str, y_label: str) -> None:
     """Draw the title of a panel, the labels of its axes and a grid."""
     panel.set_title(title, fontsize=9)
-    panel.set_xlabel(across, fontsize=8)
-    panel.set_ylabel(up, fontsize=8)
+    panel.set_xlabel(x_label, fontsize=8)
+    panel.set_ylabel(y_label, fontsize=8)
     panel.grid(alpha=0.3)
 
 
@@ -58,12 +58,12 @@ def label_rows(panel: Axes, labels: Sequence[str], top: float = -0.5, **changes:
 
 
 def interval_bar(mean: float, interval: Sequence[float] | None) -> list[list[float]] | None:
-    """Return the lengths of the error bar of one point, down and up; None without an interval."""
+    """Return the lengths of a point's error bar, down and up; None without an interval."""
     return [[mean - interval[0]], [interval[1] - mean]] if interval else None
 
 
 @contextmanager
-def panels_of(
+def draw_panels(
     path: Path,
     count: int,
     *,
@@ -74,10 +74,10 @@ def panels_of(
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Yield a figure of `count` panels, then write it to `path` without a date or random names.
 
-    Up to three panels of equal height share a row; with `heights`, each has its own. `as_text` keeps letters as text
-    instead of drawing them.
+    Up to three panels of equal height share a row; with `heights`, each panel has its own row. `as_text` keeps letters
+    as text instead of drawing them.
     """
-    columns = 1 if heights else min(count, COLUMNS_OF_PANELS)
+    columns = 1 if heights else min(count, PANELS_PER_ROW)
     rows = -(-count // columns)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()

@@ -1,4 +1,4 @@
-"""A table of a page, the same in every format; its numbers as they are printed, and as plain numbers for the CSV."""
+"""Tables of pages, independent of their format, with numbers as printed and as plain values."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -6,14 +6,14 @@ from itertools import groupby
 
 import pandas as pd
 
-from context_nmt.results.metrics import interval_text, mark, signed
+from context_nmt.results.metrics import format_difference, format_interval, significance_mark
 from context_nmt.results.table import Difference, Estimate
 
 DASH = "–"  # noqa: RUF001 (as wide as a digit)
 TIMES = "×"  # noqa: RUF001
 
 
-COLUMNS = (  # of the CSV file
+CELL_COLUMNS = (  # of a table's CSV file, which has a row per cell
     *("system", "variant", "group", "column", "text", "value", "deviation", "seeds"),
     *("difference", "interval_low", "interval_high", "p"),
 )
@@ -21,7 +21,7 @@ COLUMNS = (  # of the CSV file
 
 @dataclass(frozen=True)
 class Cell:
-    """A number as text and as plain numbers."""
+    """A cell: its text, and its plain values."""
 
     text: str
     value: float | None = None
@@ -32,17 +32,17 @@ class Cell:
     p: float | None = None
 
 
-NOTHING = Cell(DASH)
-BLANK = Cell("")  # not published, or not measured for this system
+DASH_CELL = Cell(DASH)
+EMPTY_CELL = Cell("")  # not published, or not measured for this system
 
 
 def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = "", with_gain: bool = True) -> Cell:
     """Return the mean and deviation over seeds and, in brackets, the difference from the baseline with its mark.
 
-    `against` names the baseline if it is not the expected one.
+    `against` names the baseline if it is not the expected baseline.
     """
     if number is None:
-        return NOTHING
+        return DASH_CELL
     text, deviation, seeds = f"{number.mean:.{decimals}f}", None, number.seeds
     if seeds > 1:
         deviation = number.deviation
@@ -50,22 +50,26 @@ def estimate_cell(number: Estimate | None, decimals: int = 2, *, against: str = 
     if number.gain is None or not with_gain:
         return Cell(text, number.mean, deviation, seeds)
     gain = number.gain
-    text += f" ({signed(gain.mean, decimals)}{mark(gain.p)}{f' to {against}' if against else ''})"
+    text += (
+        f" ({format_difference(gain.mean, decimals)}{significance_mark(gain.p)}{f' to {against}' if against else ''})"
+    )
     return Cell(text, number.mean, deviation, seeds, gain.mean, gain.interval, gain.p)
 
 
 def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
-    """Return a difference with its mark, and its interval over seeds."""
+    """Return a cell with a difference and its mark, and a cell with its interval over seeds."""
     if gain is None:
-        return NOTHING, NOTHING
-    cell = Cell(signed(gain.mean) + mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p)
-    return cell, Cell(interval_text(gain.interval), interval=gain.interval) if gain.interval else NOTHING
+        return DASH_CELL, DASH_CELL
+    cell = Cell(
+        format_difference(gain.mean) + significance_mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p
+    )
+    return cell, Cell(format_interval(gain.interval), interval=gain.interval) if gain.interval else DASH_CELL
 
 
 def value_cell(value: float | None, form: str) -> Cell:
-    """Format a number, with a form such as "{:,.1f}"; return a dash if it is missing."""
+    """Format a number in a form such as "{:,.1f}"; return a dash if it is missing."""
     if value is None:
-        return NOTHING
+        return DASH_CELL
     return Cell(form.format(value).replace("-", "−"), value=round(value, 4))  # noqa: RUF001
 
 
@@ -75,11 +79,11 @@ class Heading:
 
     group: str
     title: str
-    is_text: bool = False  # its cells are words, which are aligned to the left
+    is_text: bool = False  # its cells are text, which is aligned to the left
 
     @property
     def alignment(self) -> str:
-        """The dashes below the heading in Markdown, which align its column."""
+        """The dashes that align its column in Markdown."""
         return "---" if self.is_text else "---:"
 
 
@@ -94,7 +98,7 @@ class GridRow:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table whose first column holds systems; `name` is the name of its files."""
+    """A table with systems in its first column; `name` is the name of its files."""
 
     title: str
     headings: tuple[Heading, ...]
@@ -104,16 +108,16 @@ class Grid:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The headings of groups, each with the number of its columns."""
+        """The groups' headings, each with its number of columns."""
         return [(group, len([*members])) for group, members in groupby(heading.group for heading in self.headings)]
 
     @property
     def titles(self) -> list[str]:
-        """The headings of columns with those of their groups, one line each."""
+        """The headings of columns, each with its group's heading on one line."""
         return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
 
     def numbers(self) -> pd.DataFrame:
-        """Return a row of COLUMNS per cell."""
+        """Return a frame with a row of CELL_COLUMNS per cell."""
         cells = [
             {"system": row.label, "variant": row.variant, "group": heading.group, "column": heading.title}
             | asdict(cell)
@@ -121,12 +125,16 @@ class Grid:
             for row in self.rows
             for heading, cell in zip(self.headings, row.cells, strict=True)
         ]
-        return pd.DataFrame(cells, columns=list(COLUMNS)).convert_dtypes()
+        return pd.DataFrame(cells, columns=list(CELL_COLUMNS)).convert_dtypes()
 
 
-def grid_of(
-    title: str, columns: Iterable[str], rows: Iterable[tuple[str, Sequence[Cell]]], *, words: Collection[str] = ()
+def make_grid(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[tuple[str, Sequence[Cell]]],
+    *,
+    text_columns: Collection[str] = (),
 ) -> Grid:
-    """Build a table without groups from column titles and rows of a label and cells; `words` are columns of text."""
-    headings = tuple(Heading("", column, column in words) for column in columns)
+    """Build a table without groups from column titles, of which some have text, and rows of a label and cells."""
+    headings = tuple(Heading("", column, column in text_columns) for column in columns)
     return Grid(title, headings, tuple(GridRow(label, None, tuple(cells)) for label, cells in rows))

@@ -1,4 +1,4 @@
-"""Score the runs of a variant and test them against the baseline's."""
+"""Score the runs of a variant and test them against the baseline's runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from context_nmt.measures.discourse import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import TESTS, Row, row, write_rows
-from context_nmt.measures.scored_text import SEGMENTED, text_of_tokens
-from context_nmt.measures.scores import read_test, score_rows, size_rows
+from context_nmt.measures.scored_text import PRETOKENIZED_BY_SCRIPT, token_origin
+from context_nmt.measures.scores import read_scoring_inputs, score_rows, size_rows
 from context_nmt.progress import Progress
 from context_nmt.results.significance import compare
 from context_nmt.settings import read_plan
@@ -18,9 +18,8 @@ from context_nmt.settings.run_layout import run_name
 def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
     """Write metrics/scores/VARIANT/SEED.csv: scores of sentences and documents, and tests against the baseline.
 
-    A variant without a baseline has no tests. Its first file has the sizes of the text, so that not every variant
-    counts the words of the training set. Raise UserError for an unknown variant, missing files and line counts
-    that differ.
+    A variant without a baseline has no tests. Only its first file has the sizes of the text, since counting the words
+    of the training set takes long. Raise UserError for an unknown variant, missing files and unequal line counts.
     """
     settings = read_plan(SignificanceSettings, experiment.stage_plan("significance"))
     seeds, pairs = experiment.read_pairs(variant)
@@ -40,30 +39,30 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
             write_rows(experiment.scores(run), run, rows)
 
 
-def _test_rows(test_set: str, baseline: str, found: dict[str, Any]) -> Iterator[Row]:
-    """Yield the p-value of each test, tagged with the tested metric; the bootstrap's is at least 2 / resamples.
+def _test_rows(test_set: str, baseline: str, comparison: dict[str, Any]) -> Iterator[Row]:
+    """Yield the p-value of each test, tagged with the tested metric; of the bootstrap, at least 2 / resamples.
 
     The signature names the baseline and the settings of the test.
     """
     for test in TESTS:
-        outcome = dict(found[test])
+        outcome = dict(comparison[test])
         p = max(outcome.pop("p"), 2 / outcome["resamples"]) if test == "bootstrap" else outcome.pop("p")
         signature = "|".join([baseline, *(f"{name}:{value}" for name, value in outcome.items())])
-        yield row(test_set, f"p_{test}", p, tag=found["metric"], signature=signature)
+        yield row(test_set, f"p_{test}", p, tag=comparison["metric"], signature=signature)
 
 
 def _compare_test(
     experiment: EvaluationFolder, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
     tokenized = settings.metric != "sacrebleu"
-    system_lines, references = read_test(experiment, run, test, tokenized=tokenized)
-    baseline_lines, _ = read_test(experiment, baseline, test, tokenized=tokenized)
-    text = text_of_tokens(experiment.settings)
+    system_lines, references = read_scoring_inputs(experiment, run, test, tokenized=tokenized)
+    baseline_lines, _ = read_scoring_inputs(experiment, baseline, test, tokenized=tokenized)
+    text = token_origin(experiment.settings)
     return compare(
         system_lines,
         baseline_lines,
         references,
         settings,
         tokenizer=experiment.settings.chosen_tokenizer,
-        text=text if tokenized or text.startswith(SEGMENTED) else "raw",
+        text=text if tokenized or text.startswith(PRETOKENIZED_BY_SCRIPT) else "raw",
     )

@@ -1,12 +1,12 @@
-"""Compare any two translations, outside of experiments."""
+"""Compare any two translation files, outside of experiments."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
-from context_nmt.measures.files import note_doubts, raw_tokenizer
-from context_nmt.measures.scored_text import composed
+from context_nmt.measures.file_scores import choose_tokenizer, warn_about_raw_text
+from context_nmt.measures.scored_text import to_nfc
 from context_nmt.results.significance import compare
 from context_nmt.settings import check
 from context_nmt.settings.evaluation import SignificanceSettings
@@ -22,18 +22,18 @@ def compare_files(
     language: str,
     tokenizer: str | None = None,
 ) -> dict[str, Any]:
-    """Write the `significance.compare` of two files.
+    """Compare two files as `significance.compare` does, and write the result.
 
-    Raw text is composed (NFC); the tokenizer of sacrebleu is by default that of the language. Raise UserError for
-    unusable files, unequal lengths, an invalid language code, and an output that is one of the inputs.
+    Raw text is normalized to NFC, and split by `tokenizer` or the language's default tokenizer for sacrebleu. Raise
+    UserError for unusable files, unequal lengths, an invalid language code, and an output that is also an input.
     """
-    chosen = raw_tokenizer(language, tokenizer, tokenized=settings.metric != "sacrebleu")
+    sacrebleu_tokenizer = choose_tokenizer(language, tokenizer, tokenized=settings.metric != "sacrebleu")
     refuse_inputs(output, [system, baseline, *references])
     lines = read_parallel(system, baseline, *references)
     if settings.metric == "sacrebleu":
-        note_doubts(system, lines[0], language, chosen)
-        lines = [composed(text) for text in lines]
-    comparison = compare(lines[0], lines[1], lines[2:], settings, tokenizer=chosen, text="as-given")
+        warn_about_raw_text(system, lines[0], language, sacrebleu_tokenizer)
+        lines = [to_nfc(text) for text in lines]
+    comparison = compare(lines[0], lines[1], lines[2:], settings, tokenizer=sacrebleu_tokenizer, text="as-given")
     write_json(output, comparison)
     return comparison
 

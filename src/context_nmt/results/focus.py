@@ -10,5 +10,8 @@ def write_focus(layout: Layout) -> None:
     if variant not in results:
         raise UserError(f"{layout.parameters}: focus: no results of {variant!r}; there are {', '.join(results)}")
     model = results[variant].pop("model")
-    means = {test: {metric: one["mean"] for metric, one in found.items()} for test, found in results[variant].items()}
+    means = {
+        test: {metric: estimate["mean"] for metric, estimate in estimates.items()}
+        for test, estimates in results[variant].items()
+    }
     write_json(layout.focus, means | {"model": model})

@@ -1,24 +1,24 @@
-"""The names of measures, their order in tables, and how numbers are printed."""
+"""Names of measures, their order in tables, and the format of numbers."""
 
 from context_nmt.measures.rows import NORMALIZED, SUMMED, TESTS, Measure
 
-METRICS = (  # the order in tables
+METRICS = (  # of translations, in the order of tables
     *("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "d_bleu"),
     *("chrf", "chrf_plus_plus", "ter"),
 )
-COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # numbers of words, which no table shows
+WORD_COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # which tables do not show
 P_VALUES = tuple(f"p_{test}" for test in TESTS)
-SIGNIFICANT, HIGHLY_SIGNIFICANT = 0.05, 0.01
+SIGNIFICANCE_LEVEL, HIGH_SIGNIFICANCE_LEVEL = 0.05, 0.01
 SMALLEST_P = 0.001  # the smallest p-value that is printed
 
 
 def is_score(metric: str) -> bool:
-    """Return whether a metric scores translations, and so belongs in results.json."""
+    """Return whether a metric scores translations; results.json has only such metrics."""
     return metric in (*METRICS, "sacrebleu_of_bound", SUMMED, NORMALIZED)
 
 
-def name_of(measure: Measure) -> str:
-    """Return a readable name of a measure without its test set, e.g. pronouns_cross_normalized, gate_key_2."""
+def measure_name(measure: Measure) -> str:
+    """Return the readable name of a measure, without its test set: pronouns_cross_normalized, gate_key_2."""
     metric, tag = measure.metric, measure.tag
     if metric in (SUMMED, NORMALIZED):
         return f"{measure.test_set}_{tag}{metric.removeprefix(SUMMED)}"
@@ -26,32 +26,32 @@ def name_of(measure: Measure) -> str:
     return "_".join(part for part in (metric.replace("_by_", "_"), tag, layer) if part)
 
 
-def of_any_set(measure: Measure) -> Measure:
-    """Return the key of a signature: contrastive accuracies differ by set and category, other metrics do not."""
+def signature_key(measure: Measure) -> Measure:
+    """Return the key that signatures are collected under: only contrastive accuracies have one per set and category."""
     return measure if measure.metric in (SUMMED, NORMALIZED) else Measure("", measure.metric)
 
 
-def signed(value: float, decimals: int = 2) -> str:
+def format_difference(value: float, decimals: int = 2) -> str:
     """Format a difference with its sign."""
     return f"{round(value, decimals) + 0.0:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
 
 
-def mark(p: float | None) -> str:
-    """Return the mark of a significant difference, with a space before it."""
-    if p is None or p >= SIGNIFICANT:
+def significance_mark(p: float | None) -> str:
+    """Return the mark of a significant difference after a space, else an empty string."""
+    if p is None or p >= SIGNIFICANCE_LEVEL:
         return ""
-    return " ‡" if p < HIGHLY_SIGNIFICANT else " †"
+    return " ‡" if p < HIGH_SIGNIFICANCE_LEVEL else " †"
 
 
-def p_text(p: float) -> str:
-    """Format a p-value to follow the letter p: "= 0.031", "≤ 0.001"."""
+def format_p(p: float) -> str:
+    """Format a p-value as what follows the letter p: "= 0.031", "≤ 0.001"."""
     if p <= SMALLEST_P:
         return f"≤ {SMALLEST_P}"
     text = f"{p:.2g}"
-    is_on_its_side = (float(text) < SIGNIFICANT) == (p < SIGNIFICANT)
-    return f"= {text}" if is_on_its_side else f"= {p:.4g}"
+    keeps_its_side = (float(text) < SIGNIFICANCE_LEVEL) == (p < SIGNIFICANCE_LEVEL)
+    return f"= {text}" if keeps_its_side else f"= {p:.4g}"
 
 
-def interval_text(interval: tuple[float, float], decimals: int = 2) -> str:
+def format_interval(interval: tuple[float, float], decimals: int = 2) -> str:
     """Format the ends of an interval."""
-    return " … ".join(signed(end, decimals) for end in interval)
+    return " … ".join(format_difference(end, decimals) for end in interval)

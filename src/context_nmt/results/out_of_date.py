@@ -1,7 +1,7 @@
 """Find the systems whose committed results the present code, settings or inputs would not reproduce.
 
-This is not DVC's verdict on a stage and all those before it. That takes five times as long, takes locks that running
-stages hold, and makes one changed translation a change of all systems, through `pair`.
+DVC's own check of a stage and its upstream stages is not used: it takes five times as long, needs locks that running
+stages hold, and, through `pair`, counts a change of one translation as a change of all systems.
 """
 
 import json
@@ -11,46 +11,46 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, json_text, read_yaml
-from context_nmt.measures.pairs import pairs_of
+from context_nmt.measures.pairs import variant_pairs
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 from context_nmt.settings.run_layout import run_name
 
-EARLIER = Path(__file__).with_name("earlier_code.yaml")
+EARLIER_CODE = Path(__file__).with_name("earlier_code.yaml")
 
 
-def out_of_date(experiment: Experiment) -> list[str]:
-    """List the variants with a result whose stage is missing from dvc.lock or was run on other files.
+def variants_out_of_date(experiment: Experiment) -> list[str]:
+    """List the variants with a result whose stage, or a stage upstream, is not in dvc.lock or was run on other files.
 
-    Check every stage upstream of a result, too. After a change of params.yaml, these are all variants until the plan
-    stage has run. Raise UserError for a dvc.lock or translations that cannot be read.
+    After a change of params.yaml, these are all variants until the plan stage has run. Raise UserError for a dvc.lock
+    or translations that cannot be read.
     """
-    lock = Lock(experiment)
+    lock = LockFile(experiment)
     return [
         variant
         for variant in experiment.settings.variants
-        if not lock.is_planned or not all(lock.is_up_to_date(path) for path in _results(experiment, variant))
+        if not lock.is_planned or not all(lock.is_up_to_date(path) for path in _result_files(experiment, variant))
     ]
 
 
-def old_results(experiment: Experiment) -> list[str]:
-    """List the variants whose results are there, but out of date."""
+def results_out_of_date(experiment: Experiment) -> list[str]:
+    """List the variants that have results which are out of date."""
     seed = experiment.settings.seeds[0]
-    return [name for name in out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
+    return [name for name in variants_out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
 
 
 def earlier_code(experiment: Experiment) -> tuple[str, Collection[str]]:
     """Return the commit whose results of an experiment still count, and the variants that were out of date then.
 
-    The commit is empty if EARLIER has none for the experiment, or if its params.yaml is another one now.
+    The commit is empty if earlier_code.yaml does not list the experiment, or if its params.yaml has changed since.
     """
-    known = read_yaml(EARLIER)
-    entry = known["experiments"].get(experiment.parameters.resolve().parent.name, {})
+    record = read_yaml(EARLIER_CODE)
+    entry = record["experiments"].get(experiment.parameters.resolve().parent.name, {})
     if entry.get("parameters") != _digest(experiment.parameters):
         return "", ()
-    return known["commit"], entry["out_of_date"]
+    return record["commit"], entry["out_of_date"]
 
 
-def _results(experiment: Experiment, variant: str) -> Iterator[Path]:
+def _result_files(experiment: Experiment, variant: str) -> Iterator[Path]:
     probing, seeds = experiment.settings.probing, experiment.settings.seeds
     yield experiment.scores(run_name(variant, seeds[0])).parent
     for run in (run_name(variant, seed) for seed in seeds):
@@ -74,10 +74,10 @@ def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
     return commands
 
 
-class Lock:
-    """The stages in an experiment's dvc.lock, as a graph: a dependency leads to the stage with that output.
+class LockFile:
+    """The stages in an experiment's dvc.lock, linked by their outputs and dependencies.
 
-    DVC never removes a stage from dvc.lock: of the trainings, those count that params.yaml asks for.
+    DVC never removes a stage from dvc.lock, so trainings that params.yaml no longer asks for are ignored.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -103,12 +103,14 @@ class Lock:
     def is_up_to_date(self, path: Path) -> bool:
         """Return whether dvc.lock has a stage with this output and all its inputs are unchanged."""
         name, _ = self.outputs.get(path.relative_to(self.experiment.folder).as_posix(), ("", ""))
-        return name != "" and self._inputs_are_unchanged(name)
+        return name != "" and self._has_unchanged_inputs(name)
 
-    def _inputs_are_unchanged(self, name: str) -> bool:
+    def _has_unchanged_inputs(self, name: str) -> bool:
         if name not in self._checked:
             dependencies = self.stages[name].get("deps", [])
-            self._checked[name] = all(self._is_unchanged(one["path"], one["md5"]) for one in dependencies)
+            self._checked[name] = all(
+                self._is_unchanged(dependency["path"], dependency["md5"]) for dependency in dependencies
+            )
         return self._checked[name]
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
@@ -116,17 +118,17 @@ class Lock:
         if path.startswith("metrics/plans/") or "src/code/" in path:  # in git, and rebuilt in seconds
             return not file.exists() or digest == _digest(file)
         if path.startswith("runs/pairs/"):  # what the pair stage would write now
-            pairs = pairs_of(self.experiment, file.stem)
+            pairs = variant_pairs(self.experiment, file.stem)
             return pairs is not None and digest == _md5(json_text(pairs).encode())
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
-        makers = {
+        producers = {
             name
             for output, (name, _) in self.outputs.items()
             if f"{path}/".startswith(f"{output}/") or f"{output}/".startswith(f"{path}/")
         }
-        is_made_here = bool(makers) or not path.startswith("runs/")
-        return is_made_here and all(self._inputs_are_unchanged(name) for name in makers)
+        has_producer = bool(producers) or not path.startswith("runs/")
+        return has_producer and all(self._has_unchanged_inputs(name) for name in producers)
 
 
 def _digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Read the results of experiments from their metrics/, and write them there as tables."""
+"""Read the results of experiments from metrics/, and write their tables there."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -6,26 +6,30 @@ from typing import Any
 import pandas as pd
 
 from context_nmt.files import UserError, read_json, replacing, write_json
-from context_nmt.measures.rows import TEXT, Row, read_rows, row
-from context_nmt.results.metrics import is_score, name_of
-from context_nmt.results.out_of_date import earlier_code, out_of_date
+from context_nmt.measures.rows import TEXT, Row, read_rows
+from context_nmt.measures.rows import row as make_row
+from context_nmt.results.metrics import is_score, measure_name
+from context_nmt.results.out_of_date import earlier_code, variants_out_of_date
 from context_nmt.results.speeds import read_speeds
 from context_nmt.results.table import Results
 from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name, split_run_name
 
-NUMBERS = ("update", "epoch", "learning_rate", "train_", "valid_")  # columns of learning curves, or their beginnings
-COLUMNS = (  # of results.csv
+NUMBER_COLUMNS = ("update", "epoch", "learning_rate", "train_", "valid_")  # of learning curves: names or prefixes
+RESULT_COLUMNS = (  # of results.csv
     *("variant", "test_set", "metric", "layer", "tag", "mean", "deviation", "seeds"),
     *("baseline", "difference", "interval_low", "interval_high", "p"),
 )
 
 
-def read_results(experiment: Experiment, name: str = "", command: str = "", old: Collection[str] = ()) -> Results:
-    """Read metrics/ of an experiment, even one that has run only in part; `old` are its variants that are out of date.
+def read_results(
+    experiment: Experiment, name: str = "", command: str = "", out_of_date: Collection[str] = ()
+) -> Results:
+    """Read metrics/ of an experiment, which may have run only in part; `out_of_date` lists variants.
 
-    Of these, what `earlier_code` says to count is only marked. Raise UserError for a broken file.
+    If `earlier_code` still accepts their results, they are marked with its commit instead. Raise UserError for a broken
+    file.
     """
     settings, path = experiment.settings, experiment.models
     commit, then = earlier_code(experiment)
@@ -35,46 +39,55 @@ def read_results(experiment: Experiment, name: str = "", command: str = "", old:
     for variant in variants:
         for system in (variant, *([variant + RESCORED] if variant in settings.rescored else [])):
             for seed in settings.seeds:
-                runs[system, seed] = list(_read_run(experiment, run_name(system, seed)))
+                runs[system, seed] = list(_run_rows(experiment, run_name(system, seed)))
     curves = {variant: dict(_read_curves(experiment, variant)) for variant in settings.variants}
     for (system, seed), rows in runs.items():
         if rows and seed in curves.get(system, {}):
-            rows += _falls(curves[system][seed][0], settings.corpus.validation)
+            rows += _fall_rows(curves[system][seed][0], settings.corpus.validation)
     return Results(
         experiment=experiment,
         models={variant: described[variant] for variant in variants},
         speeds=read_speeds(experiment.speeds),
         rows=runs,
         curves={variant: [curve for curve, _ in runs.values()] for variant, runs in curves.items()},
-        processors={(name, seed): one for name, runs in curves.items() for seed, (_, one) in runs.items()},
+        processors={
+            (name, seed): processors for name, runs in curves.items() for seed, (_, processors) in runs.items()
+        },
         name=name,
         command=command,
-        out_of_date=tuple(variant for variant in variants if variant in old and (not commit or variant in then)),
-        earlier_code=commit if not set(old) <= set(then) else "",
+        out_of_date=tuple(
+            variant for variant in variants if variant in out_of_date and (not commit or variant in then)
+        ),
+        earlier_code=commit if not set(out_of_date) <= set(then) else "",
     )
 
 
-def read_all(experiment: Experiment, old: Collection[str] = ()) -> list[Results]:
-    """Return the results of an experiment whose variants in `old` are out of date; in the root, then all others'."""
+def read_all(experiment: Experiment, out_of_date: Collection[str] = ()) -> list[Results]:
+    """Read an experiment, of which some variants are out of date, and, if it is the one in the root, all others."""
     own_folder = experiment.parameters.resolve().parent
     root = (own_folder / experiment.settings.root).resolve()
     if own_folder != root:
-        return [read_results(experiment, "", f"make repro NAME={own_folder.relative_to(root).name}", old)]
-    others = [Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml"))]
+        return [read_results(experiment, "", f"make repro NAME={own_folder.relative_to(root).name}", out_of_date)]
+    other_experiments = [
+        Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml"))
+    ]
     return [
-        read_results(experiment, "", "make repro", old),
-        *(read_results(one, one.folder.name, f"make repro NAME={one.folder.name}", out_of_date(one)) for one in others),
+        read_results(experiment, "", "make repro", out_of_date),
+        *(
+            read_results(other, other.folder.name, f"make repro NAME={other.folder.name}", variants_out_of_date(other))
+            for other in other_experiments
+        ),
     ]
 
 
 def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tuple[pd.DataFrame, str]]]:
-    """Yield each seed of a variant that has a learning curve: its columns of numbers, by update, and its processors."""
+    """Yield each seed of a variant with a learning curve: its columns of numbers, by update, and its processors."""
     for seed in experiment.settings.seeds:
         path = experiment.curve(run_name(variant, seed))
         if path.is_file():
             try:
                 table = pd.read_csv(path, index_col="update")
-                numbers = table[[name for name in table if str(name).startswith(NUMBERS)]].astype(float)
+                numbers = table[[name for name in table if str(name).startswith(NUMBER_COLUMNS)]].astype(float)
                 processors = table["processor"].dropna().astype(str) if "processor" in table else ()
                 yield seed, (numbers, ", ".join(sorted(set(processors))))
             except (TypeError, ValueError) as error:
@@ -82,15 +95,15 @@ def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tu
                 raise UserError(text) from None
 
 
-def _falls(curve: pd.DataFrame, validation: str) -> Iterator[Row]:
-    """Yield the mean fall of BLEU from one validation to the next, 0 for a curve that only rises."""
+def _fall_rows(curve: pd.DataFrame, validation: str) -> Iterator[Row]:
+    """Yield the mean fall of BLEU from one validation to the next; 0 for a curve that only rises."""
     if "valid_bleu" in curve and len(curve) > 1:
         falls = -curve["valid_bleu"].diff().dropna().clip(upper=0)
-        yield row(validation, "validation_falls", round(float(falls.mean()), 4))
+        yield make_row(validation, "validation_falls", round(float(falls.mean()), 4))
 
 
-def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
-    """Yield a run's rows on the sets that params.yaml names."""
+def _run_rows(experiment: Experiment, run: str) -> Iterator[Row]:
+    """Yield a run's rows on the sets that params.yaml lists."""
     corpus, probing = experiment.settings.corpus, experiment.settings.probing
     variant, _ = split_run_name(run)
     tests = {*corpus.tests, *corpus.groups}
@@ -104,10 +117,10 @@ def _read_run(experiment: Experiment, run: str) -> Iterator[Row]:
     if variant in probing.sentences:
         files[experiment.sentence_probes(run)] = {str(probing.tasks)}
     for path, set_names in files.items():
-        for found in read_rows(path) if path.is_file() else ():
-            name = found.measure.test_set
-            if name in set_names or (found.subject == TEXT and name in (corpus.train, corpus.validation)):
-                yield found
+        for row in read_rows(path) if path.is_file() else ():
+            name = row.measure.test_set
+            if name in set_names or (row.subject == TEXT and name in (corpus.train, corpus.validation)):
+                yield row
 
 
 def write_results(results: Results) -> None:
@@ -126,21 +139,21 @@ def scores_as_json(results: Results) -> dict[str, Any]:
     for (system, measure), estimate in results.estimates.items():
         if system in summaries and is_score(measure.metric):
             summary = {"mean": estimate.mean, "deviation": estimate.deviation, "seeds": estimate.seeds}
-            summaries[system].setdefault(measure.test_set, {})[name_of(measure)] = summary
+            summaries[system].setdefault(measure.test_set, {})[measure_name(measure)] = summary
     return summaries
 
 
 def _as_frame(results: Results) -> pd.DataFrame:
-    """Build a table of COLUMNS: a row per system and measure, then rows that belong to no run (measures.rows)."""
-    rows = [
-        (kind, one.test_set, one.metric, one.layer, one.tag, value, *(None,) * 7)
-        for (kind, one), value in results.reference_values.items()
+    """Build a table of RESULT_COLUMNS: a row per system and measure, then the numbers that belong to no run."""
+    reference_rows = [
+        (subject, measure.test_set, measure.metric, measure.layer, measure.tag, value, *(None,) * 7)
+        for (subject, measure), value in results.reference_values.items()
     ]
-    systems = []
-    for (system, one), estimate in results.estimates.items():
+    system_rows = []
+    for (system, measure), estimate in results.estimates.items():
         gain = estimate.gain
         ends = (gain.interval if gain else None) or (None, None)
         numbers = (estimate.mean, estimate.deviation, estimate.seeds, results.baseline(system))
         tested = (gain and gain.mean, *ends, gain and gain.p)
-        systems.append((system, one.test_set, one.metric, one.layer, one.tag, *numbers, *tested))
-    return pd.DataFrame([*systems, *rows], columns=list(COLUMNS)).convert_dtypes()
+        system_rows.append((system, measure.test_set, measure.metric, measure.layer, measure.tag, *numbers, *tested))
+    return pd.DataFrame([*system_rows, *reference_rows], columns=list(RESULT_COLUMNS)).convert_dtypes()

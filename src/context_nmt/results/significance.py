@@ -2,14 +2,14 @@
 
 The bootstrap and the sign test are two-sided. No test accounts for the choice of the training seed.
 
-    bootstrap   compare-mt, Koehn (2004): twice the share of resamples that the better system does not win. Twice,
-                because the resamples decide which system is better. The smallest value is 0, which tables print as
-                at most 2 / resamples.
-    sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose absolute difference, less the
-                mean of all of them, exceeds the observed one; in effect one-sided. Never 0; resamples are as large as
-                the test set.
-    sign        Collins et al. (2005): replace one sentence of the baseline's output by the system's and see whether
-                corpus BLEU rises or falls; p of a two-sided sign test over the sentences where it changes.
+    bootstrap   Paired bootstrap of Koehn (2004), by compare-mt: twice the share of resamples that the better system
+                does not win. It is doubled because the resamples decide which system is better. It can be 0, which
+                tables print as at most 2 / resamples.
+    sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose absolute difference, minus the
+                mean of all of them, exceeds the observed difference; in effect one-sided. It is never 0, and resamples
+                are as large as the test set.
+    sign        Sign test of Collins et al. (2005): replace one sentence of the baseline's output by the system's, and
+                see whether corpus BLEU rises or falls; a two-sided test over the sentences where it changes.
 """
 
 import logging
@@ -30,11 +30,11 @@ from context_nmt.measures.bleu import bleu_metric, split_compounds
 from context_nmt.progress import Progress, tracked
 from context_nmt.settings.evaluation import SignificanceSettings
 
-Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, matched and all n-grams of length 1 to 4
+Statistics = NDArray[np.int64]  # [sentences, 10]: both lengths, then matched and all n-grams for n from 1 to 4
 
 
 class _CachedBleu:
-    """The scorer interface of compare-mt, over sentence statistics that are counted once."""
+    """A scorer for compare-mt that sums sentence statistics, which are counted only once."""
 
     def __init__(self, metric: sacrebleu.BLEU, progress: Progress) -> None:
         self.metric, self.progress = metric, progress
@@ -55,9 +55,9 @@ def compare(
 ) -> dict[str, Any]:
     """Compare two outputs by all three tests; the same arguments always give the same result.
 
-    `tokenizer` is that of the metric sacrebleu; `text` records the origin of the lines in the signature.
-    `difference` is the system's score minus the baseline's; the p-values do not show its direction.
-    Raise UserError for a sample ratio that leaves no sentence.
+    The metric sacrebleu uses `tokenizer`; `text` names the origin of the lines in the signature. `difference` is the
+    system's score minus the baseline's; the p-values do not show its direction. Raise UserError for a sample ratio that
+    leaves no sentence.
     """
     metric = bleu_metric(settings.metric, tokenizer)
     if settings.metric == "bleu_compound_split":
@@ -92,7 +92,7 @@ def paired_bootstrap(
     progress = Progress("bootstrap", settings.resamples, "resamples")
     with _numpy_seed(settings.seed), progress:
         [[wins, losses, _]], _ = eval_with_paired_bootstrap(
-            ref=system,  # only its length is read, since the statistics are there
+            ref=system,  # only its length is used, since the statistics are given
             outs=[None, None],
             src=None,
             scorer=_CachedBleu(metric, progress),
@@ -161,7 +161,7 @@ def _numpy_seed(seed: int) -> Iterator[None]:
 
 @contextmanager
 def _sacrebleu_seed(seed: int) -> Iterator[None]:
-    """Seed sacrebleu, which reads its seed from the environment alone, and quiet its log of steps."""
+    """Seed sacrebleu, which reads its seed only from the environment, and silence its log."""
     logger = logging.getLogger("sacrebleu")
     previous_seed, level = os.environ.get("SACREBLEU_SEED"), logger.level
     os.environ["SACREBLEU_SEED"] = str(seed)

@@ -1,4 +1,4 @@
-"""Speeds of training and decoding relative to the plain Transformer, as measured by `make speed`."""
+"""Speeds of training and decoding relative to the plain Transformer, as `make speed` measures them."""
 
 import json
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import Any
 from context_nmt.files import UserError, read_json
 from context_nmt.settings.model import CONCATENATION_KEYS
 
-# By slot and mechanism, for settings whose default is null. If a mechanism itself said so, it would be trained anew.
-MEANING_OF_NULL = {("decoder_output", "hierarchical_attention"): {"context": "target"}}
-WITHOUT_COST = {"context_aware_cross_attention": "window"}  # settings that do not change the work
+# What a null setting means, by slot and mechanism. It is not in the mechanism's file, whose changes cause training.
+NULL_SETTINGS = {("decoder_output", "hierarchical_attention"): {"context": "target"}}
+SETTINGS_WITHOUT_COST = {"context_aware_cross_attention": "window"}  # they do not change the amount of work
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """Speeds measured on one machine; a system is known by its `architecture`, not by its name."""
+    """Speeds measured on one machine; systems are matched by `architecture`, not by name."""
 
     hardware: str
     size: str  # of the measured models
@@ -26,20 +26,22 @@ class Speeds:
 
         `model` is a description by the describe stage, `work` is training or decoding.
         """
-        measured = self._measured(model, work)
+        measured = self._measurement(model, work)
         return float(measured["median"]) if measured else None
 
     def rounds(self, model: dict[str, Any], work: str) -> tuple[float, ...]:
-        """Return the speed relative to the Transformer's in each round, the same rounds for all variants, if known."""
-        return tuple(map(float, self._measured(model, work).get("rounds", ())))
+        """Return the speed relative to the Transformer's in each round, all variants in the same rounds, if known."""
+        return tuple(map(float, self._measurement(model, work).get("rounds", ())))
 
-    def _measured(self, model: dict[str, Any], work: str) -> dict[str, Any]:
-        wanted = architecture(model)
-        found = (measured[work] for measured in self.variants.values() if architecture(measured) == wanted)
-        return next(found, None) or {}
+    def _measurement(self, model: dict[str, Any], work: str) -> dict[str, Any]:
+        wanted_architecture = architecture(model)
+        matches = (
+            measured[work] for measured in self.variants.values() if architecture(measured) == wanted_architecture
+        )
+        return next(matches, None) or {}
 
     def note(self) -> str:
-        """Explain the ratios, for the notes of a page."""
+        """Return an explanation of the ratios, for the notes of a page."""
         if not self.variants:
             return "No speeds have been measured (`make speed`)."
         return (
@@ -49,9 +51,9 @@ class Speeds:
 
 
 def architecture(model: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a description on which relative speed depends, whatever the number of layers.
+    """Return the parts of a description that relative speed depends on.
 
-    They are the kind, the distinct fillings of each slot, and the numbers of sentences that are joined.
+    They are the kind, the distinct fillings of each slot in any number of layers, and how many sentences are joined.
     """
     slots = {}
     for slot, layers in model["slots"].items():
@@ -61,10 +63,10 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings_with_cost(slot: str, layer: dict[str, Any]) -> dict[str, Any]:
-    """Return a filling with what a null setting means in its slot, without settings that do not change the work."""
+    """Return a filling with its null settings resolved, without settings that do not change the work."""
     mechanism = layer.get("mechanism", "")
-    meaning, without = MEANING_OF_NULL.get((slot, mechanism), {}), WITHOUT_COST.get(mechanism)
-    return {key: meaning.get(key) if value is None else value for key, value in layer.items() if key != without}
+    defaults, free_setting = NULL_SETTINGS.get((slot, mechanism), {}), SETTINGS_WITHOUT_COST.get(mechanism)
+    return {key: defaults.get(key) if value is None else value for key, value in layer.items() if key != free_setting}
 
 
 def read_speeds(path: Path) -> Speeds:

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, final
 
 import pandas as pd
-from scipy.stats import t as student
 
-from context_nmt.measures.rows import TESTS, Measure, Row, in_order
-from context_nmt.results.metrics import COUNTS, METRICS, P_VALUES, of_any_set
+from context_nmt.measures.rows import TESTS, Measure, Row, sort_key
+from context_nmt.results.metrics import METRICS, P_VALUES, WORD_COUNTS, signature_key
+from context_nmt.results.seed_tests import Sample
 from context_nmt.results.speeds import Speeds
 from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.parameters import Experiment, ExperimentSettings
@@ -24,13 +23,13 @@ class Difference:
 
     mean: float
     interval: tuple[float, float] | None  # 95% t interval of the paired differences; None with a single seed
-    p: float | None  # of the variant's own test, the largest over seeds; 1 if seeds disagree on which is better
+    p: float | None  # the largest p over seeds of the variant's test; 1 if seeds disagree on which system is better
 
 
 @final
 @dataclass(frozen=True)
 class Estimate:
-    """The mean of one measure over the seeds of a system."""
+    """A system's measure: the mean over its seeds, and the gain over its baseline."""
 
     mean: float
     deviation: float = 0.0  # sample standard deviation, 0 for a single seed
@@ -38,28 +37,20 @@ class Estimate:
     gain: Difference | None = None
 
 
-def t_interval(values: list[float], confidence: float = 0.95) -> tuple[float, float] | None:
-    """Return Student's interval of a mean; None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    half_width = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / sqrt(len(values))
-    return round(fmean(values) - half_width, 4), round(fmean(values) + half_width, 4)
-
-
 @dataclass(frozen=True)
 class Results:
-    """All measurements of an experiment so far, for the variants and seeds in its params.yaml."""
+    """All measurements of an experiment so far, for the variants and seeds of its params.yaml."""
 
     experiment: Experiment
     models: dict[str, dict[str, Any]]  # by variant, as written by the describe stage
     speeds: Speeds
     rows: dict[tuple[str, int], list[Row]]  # by system and seed; a system is a variant or VARIANT.rescored
     curves: dict[str, list[pd.DataFrame]]  # learning curves of a variant's runs, by update
-    processors: dict[tuple[str, int], str]  # that trained a run, by variant and seed, where known
-    name: str = ""  # its folder under experiments/; empty for the experiment that is reported
+    processors: dict[tuple[str, int], str]  # the processor that trained a run, by variant and seed, where known
+    name: str = ""  # the experiment's folder under experiments/; empty for the one that the report is about
     out_of_date: tuple[str, ...] = ()  # variants whose results come from other code, settings or inputs
-    earlier_code: str = ""  # the commit whose code made the other results, if they have not been made again
-    command: str = ""  # brings the experiment up to date when run in the project's root
+    earlier_code: str = ""  # the commit whose code made the other results, if they have not been remade since
+    command: str = ""  # what brings the experiment up to date, run in the project's root
 
     @property
     def settings(self) -> ExperimentSettings:
@@ -81,7 +72,7 @@ class Results:
 
     @property
     def probing_sets(self) -> list[str]:
-        """The folder of probing tasks, the test set of sentence probes; empty without probing tasks."""
+        """The folder of probing tasks, which is the test set of sentence probes; empty without probing tasks."""
         return [str(self.settings.probing.tasks)] if self.settings.probing.tasks else []
 
     @property
@@ -91,27 +82,27 @@ class Results:
 
     @property
     def folder(self) -> str:
-        """The name of its folder under experiments/, also for the one that is reported; empty for that in the root."""
+        """The name of its folder under experiments/; empty for the experiment in the root."""
         folder = self.experiment.parameters.resolve().parent
         return "" if (folder / self.settings.root).resolve() == folder else folder.name
 
     @property
     def title(self) -> str:
-        """Corpus, direction, the experiment's name if it differs, seeds, and whether results are of earlier code."""
+        """Corpus, direction, the experiment's name if it differs, seeds, and whether results come from earlier code."""
         seeds = ", ".join(map(str, self.settings.seeds))
         name = f" ({self.name})" if self.name and self.name != self.corpus.replace(" ", "-") else ""
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
         return f"{self.corpus}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
 
     def label(self, system: str) -> str:
-        """Return the name of a system in tables, which says if its results are out of date."""
+        """Return the name of a system in tables, with a mark if its results are out of date."""
         variant = system.removesuffix(RESCORED)
         chosen = "" if system == variant else ", chosen by the teacher"
         return self.settings.label(variant) + chosen + (" (out of date)" if variant in self.out_of_date else "")
 
     @property
     def recipe(self) -> tuple[object, ...]:
-        """The corpus and the settings that all variants share; experiments with equal recipes can be compared."""
+        """The corpus and the settings that all variants share; experiments with equal recipes are comparable."""
         settings = self.settings
         corpus = settings.corpus
         return (
@@ -126,7 +117,7 @@ class Results:
             (system, row.measure, seed, row.value)
             for (system, seed), rows in self.rows.items()
             for row in rows
-            if not row.subject and row.measure.metric not in (*COUNTS, *P_VALUES)
+            if not row.subject and row.measure.metric not in (*WORD_COUNTS, *P_VALUES)
         ]
         table = pd.DataFrame(records, columns=["system", "measure", "seed", "value"])
         wide = table.set_index(["system", "measure", "seed"])["value"].unstack("seed", sort=False)
@@ -141,7 +132,7 @@ class Results:
             key: Estimate(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
             for key, mean, deviation in zip(self.values.index, means, deviations, strict=True)
         }
-        return {key: estimates[key] for key in sorted(estimates, key=self._place)}
+        return {key: estimates[key] for key in sorted(estimates, key=self._sort_key)}
 
     @cached_property
     def systems(self) -> list[str]:
@@ -149,22 +140,22 @@ class Results:
         return list(dict.fromkeys(system for system, _ in self.rows))
 
     def baseline(self, system: str) -> str | None:
-        """Return the system to compare with: the baseline of a variant; for VARIANT.rescored, the variant."""
+        """Return the system that a system is compared with; VARIANT.rescored is compared with VARIANT."""
         return self.settings.variants[system].baseline if system in self.models else system.removesuffix(RESCORED)
 
-    def _place(self, key: tuple[str, Measure]) -> tuple[object, ...]:
+    def _sort_key(self, key: tuple[str, Measure]) -> tuple[object, ...]:
         system, measure = key
         sets = self.sets
         set_rank = sets.index(measure.test_set) if measure.test_set in sets else len(sets)
         metric_rank = METRICS.index(measure.metric) if measure.metric in METRICS else len(METRICS)
-        return self.systems.index(system), set_rank, metric_rank, *in_order(measure)
+        return self.systems.index(system), set_rank, metric_rank, *sort_key(measure)
 
     def _gains(self, system: str) -> Iterator[tuple[tuple[str, Measure], Difference]]:
         baseline, systems = self.baseline(system), {name for name, _ in self.values.index}
         if baseline is None or not {system, baseline} <= systems:
             return
-        old = {name for name in systems if name.removesuffix(RESCORED) in self.out_of_date}
-        if {system, baseline} & old and systems - old:  # a difference between new and old would not be of the systems
+        stale = {name for name in systems if name.removesuffix(RESCORED) in self.out_of_date}
+        if {system, baseline} & stale and systems - stale:  # their difference could also come from the code
             return
         values = self.values.loc[system]
         differences = (values - self.values.loc[baseline].reindex(values.index)).dropna()
@@ -173,14 +164,16 @@ class Results:
                 gains: list[float] = row.tolist()
                 yield (
                     (system, measure),
-                    Difference(round(fmean(gains), 4), t_interval(gains), self._p(system, measure, gains)),
+                    Difference(
+                        round(fmean(gains), 4), Sample(tuple(gains)).interval(), self._p(system, measure, gains)
+                    ),
                 )
 
-    def are_comparable(self, system: str, other: str, measure: Measure) -> bool:
-        """Return whether a measure of two systems has the same signature with every seed."""
+    def are_comparable(self, system: str, other_system: str, measure: Measure) -> bool:
+        """Return whether a measure has the same signature for two systems with every seed."""
         signatures = self._signatures_of_runs
         return all(
-            signatures.get((system, seed, measure)) == signatures.get((other, seed, measure))
+            signatures.get((system, seed, measure)) == signatures.get((other_system, seed, measure))
             for seed in self.settings.seeds
         )
 
@@ -191,7 +184,7 @@ class Results:
         }
 
     def _p(self, system: str, measure: Measure, gains: list[float]) -> float | None:
-        """Return the largest p of all seeds: 1 if they disagree on the better system, None unless all were tested."""
+        """Return the largest p of all seeds; 1 if they disagree on the better system, None unless all were tested."""
         if system not in self.models:
             return None
         p_values = self.p_values(system, measure)[self.settings.variants[system].test]
@@ -214,7 +207,7 @@ class Results:
 
     @cached_property
     def _tested(self) -> dict[tuple[str, int, Measure], float]:
-        """All p-values, except those against a baseline other than the one in params.yaml."""
+        """All p-values of tests against the baselines that params.yaml names now."""
         return {
             (variant, seed, row.measure): row.value
             for (variant, seed), rows in self.rows.items()
@@ -235,7 +228,7 @@ class Results:
         return self.estimates.get((system or "", measure))
 
     @cached_property
-    def scored(self) -> set[str]:
+    def measured_systems(self) -> set[str]:
         """The systems with at least one measurement."""
         return {system for system, _ in self.estimates}
 
@@ -243,54 +236,57 @@ class Results:
     def measures(self) -> list[Measure]:
         """All measures of all systems, in the order of tables."""
         measures = dict.fromkeys(measure for _, measure in self.estimates)
-        return sorted(measures, key=lambda measure: self._place((self.systems[0], measure)))
+        return sorted(measures, key=lambda measure: self._sort_key((self.systems[0], measure)))
 
     def mixed_seeds(self, variants: Collection[str]) -> list[int]:
         """Return the seeds with which some of these variants were trained on different processors."""
-        found = {
+        processors_of_seed = {
             seed: {self.processors.get((name, seed), "") for name in variants} - {""} for seed in self.settings.seeds
         }
-        return [seed for seed, processors in found.items() if len(processors) > 1]
+        return [seed for seed, processors in processors_of_seed.items() if len(processors) > 1]
 
-    def reference_value(self, kind: str, measure: Measure) -> float | None:
-        """Return a number of a test set, not of a run; `kind` is one of measures.rows.NO_RUNS."""
-        return self.reference_values.get((kind, measure))
+    def reference_value(self, subject: str, measure: Measure) -> float | None:
+        """Return a number that belongs to a test set; `subject` is one of measures.rows.REFERENCE_SUBJECTS."""
+        return self.reference_values.get((subject, measure))
 
     @cached_property
     def reference_values(self) -> dict[tuple[str, Measure], float]:
-        """All numbers that belong to a test set, by kind and measure."""
+        """All numbers that belong to a test set instead of a run, by subject and measure."""
         return {(row.subject, row.measure): row.value for rows in self.rows.values() for row in rows if row.subject}
 
     def signatures(self, measure: Measure) -> list[str]:
         """Return all signatures of a measure on any set; values with different signatures cannot be compared."""
-        return sorted(self._signatures.get(of_any_set(measure), ()))
+        return sorted(self._signatures.get(signature_key(measure), ()))
 
     @cached_property
     def _signatures(self) -> dict[Measure, set[str]]:
         signatures: dict[Measure, set[str]] = {}
         for (_, _, measure), signature in self._signatures_of_runs.items():
             if signature and measure.metric not in P_VALUES and measure.test_set not in self.settings.corpus.groups:
-                signatures.setdefault(of_any_set(measure), set()).add(signature)
+                signatures.setdefault(signature_key(measure), set()).add(signature)
         return signatures
 
 
-def places(results: Results, test_set: str, metrics: Collection[tuple[str, int | None]], by: str) -> list[int | str]:
-    """List the layers or, by "tag", the tags that some metrics have, in the layer that is given with each.
+def layers_or_tags(
+    results: Results, test_set: str, metrics: Collection[tuple[str, int | None]], by: str
+) -> list[int | str]:
+    """List the layers or, if `by` is "tag", the tags for which some metrics have values on a test set.
 
-    Measures with both a layer and a tag are not of a layer as a whole.
+    `metrics` are pairs of a metric and a layer, which restricts tags only. A measure with both a layer and a tag does
+    not count as one of the layer.
     """
     names = {metric for metric, _ in metrics}
     measures = [measure for measure in results.measures if measure.test_set == test_set and measure.metric in names]
     if by == "layer":
         return sorted({measure.layer for measure in measures if measure.layer is not None and not measure.tag})
     tagged = (measure for measure in measures if measure.tag and (measure.metric, measure.layer) in metrics)
-    return list(dict.fromkeys(measure.tag for measure in sorted(tagged, key=lambda measure: in_order(measure)[1:])))
+    return list(dict.fromkeys(measure.tag for measure in sorted(tagged, key=lambda measure: sort_key(measure)[1:])))
 
 
-def with_most_seeds(found: Iterable[Any], key: Callable[[Any], object]) -> list[Any]:
-    """Return one object with `results` per key: the first from an experiment with the most seeds."""
+def with_most_seeds(candidates: Iterable[Any], key: Callable[[Any], object]) -> list[Any]:
+    """Return, for each key, the first candidate whose `results` have the most seeds."""
     best: dict[object, Any] = {}
-    for candidate in found:
+    for candidate in candidates:
         current = best.setdefault(key(candidate), candidate)
         if len(candidate.results.settings.seeds) > len(current.results.settings.seeds):
             best[key(candidate)] = candidate

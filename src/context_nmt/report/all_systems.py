@@ -11,12 +11,11 @@ import pandas as pd
 
 from context_nmt.measures.rows import BOUND, Measure
 from context_nmt.report.formats import paragraphs, render
-from context_nmt.report.papers.published import Paper
-from context_nmt.report.papers.verdicts import is_answer, unmarked
+from context_nmt.report.published import Paper
 from context_nmt.report.tables import (
-    BLANK,
     DASH,
-    NOTHING,
+    DASH_CELL,
+    EMPTY_CELL,
     TIMES,
     Cell,
     Grid,
@@ -26,84 +25,87 @@ from context_nmt.report.tables import (
     gain_cells,
     value_cell,
 )
+from context_nmt.report.verdicts import answers_claim, without_invalid_p
 from context_nmt.results.table import Estimate, Results, with_most_seeds
 from context_nmt.settings.parameters import training_of
 
-ERROR = 0.1  # of the costs that are given
-BEST = "(oracle without context: majority choice)"
+MAXIMUM_ERROR = 0.1  # relative, of a cost that is shown
+TRAINING_COSTS = {"flops": "FLOPs", "seconds": "seconds", "tokens": "tokens"}  # attributes of a System, with labels
+BOUND_LABEL = "(oracle without context: majority choice)"
 
 
 @dataclass(frozen=True)
 class System:
-    """A variant, in the experiment that its numbers come from."""
+    """A variant in the experiment that its numbers come from."""
 
     variant: str
     results: Results
-    paper: str | None = None  # the first paper that compares it with a baseline, or claims something of its mechanism
+    paper: str | None = None  # the first paper that compares it with a baseline, or has a claim about it
 
     @property
     def model(self) -> dict[str, Any]:
-        """Its description by the stage `describe`."""
+        """Its description by the describe stage."""
         return self.results.models[self.variant]
 
     def estimate(self, measure: Measure) -> Estimate | None:
-        """Return its number for a measure."""
+        """Return the mean of a measure over its seeds."""
         return self.results.estimate(self.variant, measure)
 
     @property
     def baseline(self) -> "System | None":
-        """The system that it is compared with."""
-        return self._other(self.results.settings.variants[self.variant].baseline)
+        """The system that it is compared with, if any."""
+        return self._system(self.results.settings.variants[self.variant].baseline)
 
     @property
-    def plain(self) -> "System":
+    def plain_system(self) -> "System":
         """The plain system at the end of its baselines."""
-        return self.baseline.plain if self.baseline else self
+        return self.baseline.plain_system if self.baseline else self
 
     @property
     def epochs(self) -> tuple[float, float] | None:
-        """Bounds on how often its training and the runs before it have read the training text; None if unknown."""
-        return self._total(lambda _: 1)
+        """Bounds on the number of epochs of its training, including earlier runs; None if unknown."""
+        return self._total_cost(lambda _: 1)
 
     @property
     def tokens(self) -> float | None:
-        """The target tokens of its training and the runs before it, as epochs; None if they are not known well."""
-        return _middle(self.epochs)
+        """Target tokens of its training, including earlier runs, in epochs; None if they are not known well."""
+        return _midpoint(self.epochs)
 
     @property
     def flops(self) -> float | None:
-        """FLOPs of the same, for one target token of the text; None if they are not known well."""
-        return _middle(self._total(lambda system: float(system.model["flops_per_target_token"])))
+        """Training FLOPs, including earlier runs, per target token of the text; None if they are not known well."""
+        return _midpoint(self._total_cost(lambda system: float(system.model["flops_per_target_token"])))
 
     @property
     def seconds(self) -> float | None:
-        """Time of the same, in units of a plain Transformer's time per token; None if it is not known well."""
+        """Training time, including earlier runs, in a plain Transformer's time per token; None if not known well."""
 
         def per_token(system: System) -> float | None:
             speed = system.results.speeds.ratio(system.model, "training")
             return 1 / speed if speed else None
 
-        return _middle(self._total(per_token))
+        return _midpoint(self._total_cost(per_token))
 
-    def _other(self, variant: str | None) -> "System | None":
+    def _system(self, variant: str | None) -> "System | None":
         return System(variant, self.results) if variant in self.results.models else None
 
-    def _total(self, per_token: Callable[["System"], float | None]) -> tuple[float, float] | None:
-        """Return bounds on a cost per target token times epochs, summed over its training and the runs before it."""
-        own_epochs, own_cost = _epochs(self.results.curves.get(self.variant, [])), per_token(self)
-        start = self._other(training_of(self.results.settings.train, self.variant).start)
-        earlier = start._total(per_token) if start else (0.0, 0.0)
-        if own_epochs is None or own_cost is None or earlier is None:
+    def _total_cost(self, per_token: Callable[["System"], float | None]) -> tuple[float, float] | None:
+        """Return bounds on the cost of its training and earlier runs: epochs times the cost of a target token."""
+        epochs, cost = _epoch_bounds(self.results.curves.get(self.variant, [])), per_token(self)
+        start = self._system(training_of(self.results.settings.train, self.variant).start)
+        earlier = start._total_cost(per_token) if start else (0.0, 0.0)
+        if epochs is None or cost is None or earlier is None:
             return None
-        low, high = (epochs * own_cost + before for epochs, before in zip(own_epochs, earlier, strict=True))
+        low, high = (
+            epoch_bound * cost + earlier_bound for epoch_bound, earlier_bound in zip(epochs, earlier, strict=True)
+        )
         return low, high
 
 
-def _epochs(curves: Sequence[pd.DataFrame]) -> tuple[float, float] | None:
-    """Return bounds on how often trainings with these learning curves read their text, on average; None without any.
+def _epoch_bounds(curves: Sequence[pd.DataFrame]) -> tuple[float, float] | None:
+    """Return bounds on the mean number of epochs of trainings with these learning curves; None without curves.
 
-    Update u in epoch e (from 1) shows that an epoch has at least u / e updates and, after the first, fewer than
-    u / (e - 1).
+    If update u is in epoch e (from 1), then an epoch has at least u / e updates and, for e > 1, fewer than u / (e - 1).
     """
     curves = [curve for curve in curves if len(curve) and "epoch" in curve]
     if not curves:
@@ -116,43 +118,43 @@ def _epochs(curves: Sequence[pd.DataFrame]) -> tuple[float, float] | None:
     return low, high
 
 
-def _middle(bounds: tuple[float, float] | None) -> float | None:
-    """Return the middle of bounds; None if it may be wrong by more than ERROR."""
-    return None if bounds is None or bounds[1] - bounds[0] > ERROR * sum(bounds) else fmean(bounds)
+def _midpoint(bounds: tuple[float, float] | None) -> float | None:
+    """Return the midpoint of bounds; None if its relative error may exceed MAXIMUM_ERROR."""
+    return None if bounds is None or bounds[1] - bounds[0] > MAXIMUM_ERROR * sum(bounds) else fmean(bounds)
 
 
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:
     """Return all systems that have run with the first experiment's recipe, plain ones first, then paper by paper.
 
-    Combinations are last. A system of several experiments is taken from the one with the most seeds; of several such,
-    from the one that shares most systems with the first.
+    Combinations are last. A system of several experiments is taken from the one with the most seeds or, of several such
+    experiments, from the one that shares most systems with the first.
     """
     first, names = experiments[0], [paper.name for paper in papers.values()]
-    compared_by: dict[str | None, str] = {}
-    claimed_by: dict[str, str] = {}
+    comparing_papers: dict[str | None, str] = {}
+    claiming_papers: dict[str, str] = {}
     for paper in papers.values():
         for row in (row for table in paper.tables for row in table.compared):
-            compared_by.setdefault(row.variant, paper.name)
+            comparing_papers.setdefault(row.variant, paper.name)
         for claim in paper.claims:
-            claimed_by.setdefault(claim.variant, paper.name)
+            claiming_papers.setdefault(claim.variant, paper.name)
     systems = []
-    for results in sorted(experiments, key=lambda results: -len(results.scored & first.scored)):
+    for results in sorted(experiments, key=lambda results: -len(results.measured_systems & first.measured_systems)):
         for variant in results.models if results.recipe == first.recipe else ():
-            claimed = claimed_by.get(variant) if results.settings.variants[variant].slots else None
-            if variant in results.scored:
-                systems.append(System(variant, results, compared_by.get(variant) or claimed))
+            claiming_paper = claiming_papers.get(variant) if results.settings.variants[variant].slots else None
+            if variant in results.measured_systems:
+                systems.append(System(variant, results, comparing_papers.get(variant) or claiming_paper))
 
-    def place(system: System) -> int:
+    def sort_key(system: System) -> int:
         is_plain = not system.results.settings.variants[system.variant].slots
         return names.index(system.paper) + 1 if system.paper else 0 if is_plain else len(names) + 1
 
-    return sorted(with_most_seeds(systems, key=lambda system: system.variant), key=place)
+    return sorted(with_most_seeds(systems, key=lambda system: system.variant), key=sort_key)
 
 
 def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence[Measure] = ()) -> Grid | None:
     """Build the table of systems with the recipe of an experiment, in the tested metric on held-out text.
 
-    `accuracies` on contrastive sets have columns, too. None if no system has run.
+    Each measure of `accuracies`, on contrastive sets, has a column. Return None if no system has run.
     """
     corpus, metric = first.settings.corpus, first.settings.significance.metric
     measures = [Measure(test, metric) for test in corpus.held_out]
@@ -164,17 +166,22 @@ def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence
     headings += [Heading(f"{measure.test_set}, {metric}", title) for measure, title in scores]
     headings += [Heading(measure.test_set, measure.tag) for measure in accuracies]
     headings += [Heading("Model", "parameters")]
-    headings += [Heading("Training costs", title) for title in ("FLOPs", "seconds", "tokens")]
+    headings += [Heading("Training costs", title) for title in TRAINING_COSTS.values()]
     headings += [Heading("Cost of a point of gain", title) for title in ("FLOPs", "seconds")]
     rows = []
     for number, system in enumerate(systems, start=1):
-        cells = (BLANK if cell == NOTHING else cell for cell in _cells(system, measures, accuracies))
+        cells = (EMPTY_CELL if cell == DASH_CELL else cell for cell in _cells(system, measures, accuracies))
         rows.append(GridRow(f"{number}. {system.results.label(system.variant)}", system.variant, tuple(cells)))
     bounds = {measure.test_set: first.reference_value(BOUND, measure) for measure in measures}
     if any(bounds.values()):
-        places = {f"{test_set}, {metric}": value_cell(bound, "{:.2f}") for test_set, bound in bounds.items() if bound}
-        cells = (places.get(one.group, BLANK) if one.title == "score" else BLANK for one in headings)
-        rows.append(GridRow(BEST, None, tuple(cells)))
+        bound_cells = {
+            f"{test_set}, {metric}": value_cell(bound, "{:.2f}") for test_set, bound in bounds.items() if bound
+        }
+        cells = (
+            bound_cells.get(heading.group, EMPTY_CELL) if heading.title == "score" else EMPTY_CELL
+            for heading in headings
+        )
+        rows.append(GridRow(BOUND_LABEL, None, tuple(cells)))
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
     values: dict[str, Any] = {"systems": systems, "first": first, "measure": measures[0], "accuracies": accuracies}
     return Grid(
@@ -187,29 +194,29 @@ def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence
 
 
 def _cells(system: System, measures: Sequence[Measure], accuracies: Sequence[Measure]) -> Iterator[Cell]:
-    plain, baseline, results = system.plain, system.baseline, system.results
-    yield Cell(results.settings.label(baseline.variant)) if baseline else NOTHING
+    plain_system, baseline, results = system.plain_system, system.baseline, system.results
+    yield Cell(results.settings.label(baseline.variant)) if baseline else DASH_CELL
     yield Cell(system.paper or DASH)
     yield value_cell(len(results.settings.seeds), "{}")
     for measure in measures:
-        estimate = unmarked(results, system.variant, measure)
+        estimate = without_invalid_p(results, system.variant, measure)
         yield estimate_cell(estimate, with_gain=False)
         yield from gain_cells(estimate and estimate.gain)
     for measure in accuracies:
         yield estimate_cell(system.estimate(measure), 1, with_gain=False)
     if system.variant in results.out_of_date:
-        yield from [NOTHING] * 6
+        yield from [DASH_CELL] * 6
         return
     yield value_cell(system.model["parameters"], "{:,}")
-    for name in ("flops", "seconds", "tokens"):
-        own, reference = getattr(system, name), getattr(plain, name)
-        yield value_cell(own / reference if own and reference else None, f"{TIMES} {{:.2f}}")
+    for attribute in TRAINING_COSTS:
+        cost, reference = getattr(system, attribute), getattr(plain_system, attribute)
+        yield value_cell(cost / reference if cost and reference else None, f"{TIMES} {{:.2f}}")
     estimate = system.estimate(measures[0])
     gain = estimate and estimate.gain
     is_gain = gain is not None and gain.interval is not None and gain.interval[0] > 0
-    if gain is None or baseline is None or not is_gain or not is_answer(results, system.variant, measures[0]):
-        yield from (NOTHING, NOTHING)
+    if gain is None or baseline is None or not is_gain or not answers_claim(results, system.variant, measures[0]):
+        yield from (DASH_CELL, DASH_CELL)
         return
     for cost, reference_cost in ((system.flops, baseline.flops), (system.seconds, baseline.seconds)):
-        price = 100 * (cost / reference_cost - 1) / gain.mean if cost and reference_cost else None
-        yield value_cell(price, "{:+.1f}%")
+        cost_of_a_point = 100 * (cost / reference_cost - 1) / gain.mean if cost and reference_cost else None
+        yield value_cell(cost_of_a_point, "{:+.1f}%")

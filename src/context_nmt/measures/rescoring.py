@@ -1,6 +1,6 @@
-"""Noisy parallel decoding (Gu et al. 2018): a masked run proposes a candidate per length, a teacher chooses one.
+"""Noisy parallel decoding (Gu et al. 2018): a masked run proposes a candidate per length, and a teacher chooses one.
 
-The teacher's log-probability of a candidate is divided by its units, END included: the sum would prefer short ones.
+The teacher's log-probability of a candidate is averaged over its units and END, since the sum prefers short candidates.
 """
 
 import dataclasses
@@ -31,17 +31,16 @@ from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.run_layout import run_name
 
 
-def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: str, *, device: str) -> None:
-    """Write the translations that `judge`, the teacher's run, chooses for every test set, and their scores.
+def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, teacher_run: str, *, device: str) -> None:
+    """Write the translations that the teacher's run chooses for every test set, and their scores.
 
-    Their files are named VARIANT.rescored-SEED. If torchrun has started several processes, they share the
-    work, and the first one writes the files. Raise UserError for unknown names, missing files, and vocabularies that
-    differ.
+    The files are named VARIANT.rescored-SEED. Processes that torchrun has started share the work, and the first one
+    writes the files. Raise UserError for unknown names, missing files, and vocabularies that differ.
     """
     run = run_name(variant, seed)
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus, torch_device = BinarizedCorpus(experiment.binarized), device_named(device)
-    model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, judge))
+    model, teacher = (load_run(experiment.model(name), torch_device, corpus) for name in (run, teacher_run))
     results = {}
     with join_processes_with_workers(torch_device) as group:
         sizes = [len(corpus.side(test, corpus.source)) for test in corpus.tests]
@@ -52,7 +51,7 @@ def rescore_run(experiment: EvaluationFolder, variant: str, seed: int, judge: st
         return
     name, chain = run_name(variant + RESCORED, seed), TextChain(experiment.model(run) / "text")
     vocabulary = corpus.target_vocabulary
-    units = {test: [vocabulary.text(best.tokens) for best in found] for test, found in results.items()}
+    units = {test: [vocabulary.text(best.tokens) for best in hypotheses] for test, hypotheses in results.items()}
     write_hypotheses(experiment.hypotheses(name), {test: chain.target_tokens(lines) for test, lines in units.items()})
     write_rows(experiment.scores(name), name, score_rows(experiment, name))
 
@@ -68,8 +67,8 @@ def rescore_ids(
 ) -> list[Hypothesis]:
     """Return the teacher's choice for every sentence; a tie goes to the candidate that the model ranks higher.
 
-    Raise UserError unless the model is masked and the teacher autoregressive, and for sentences or candidates too long
-    for either.
+    Raise UserError unless the model is masked and the teacher autoregressive, and for sentences or candidates that are
+    too long for one of them.
     """
     if not isinstance(model, MaskedLanguageModel):
         raise UserError("the model is autoregressive; only a masked model has one candidate per length to choose from")

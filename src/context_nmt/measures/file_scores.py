@@ -9,21 +9,21 @@ from typing import get_args
 from context_nmt.corpus.moses import NO_RULES, has_rules
 from context_nmt.files import UserError, read_parallel, refuse_inputs, write_json
 from context_nmt.measures.bleu import Score, Texts, score_raw_and_tokenized, score_tokenized
-from context_nmt.measures.scored_text import composed
+from context_nmt.measures.scored_text import to_nfc
 from context_nmt.measures.word_accuracy import (
     PRONOUNS,
-    listed,
+    find_listed_words,
+    find_nouns,
+    find_pronouns,
     read_alignments,
-    tagged_nouns,
-    usual_pronouns,
     word_accuracy,
 )
 from context_nmt.settings.evaluation import Tokenizer, tokenizer_of
 
-UNSPACED = ("zh", "ja-mecab", "char")  # tokenizers of languages that are written without spaces
+UNSPACED_TOKENIZERS = ("zh", "ja-mecab", "char")  # tokenizers of languages that are written without spaces
 # letters of these languages: Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese
 UNSPACED_LETTER = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-ABSENT = {
+NO_WORDS_NOTES = {
     "apt_pronouns": f"there is a list of pronouns for {', '.join(PRONOUNS)} and none for {{language}}; give --pronouns",
     "apt_nouns": "NLTK has no tagger for {language} here (the English one is `nltk.download`'s"
     " averaged_perceptron_tagger_eng); give --nouns",
@@ -44,15 +44,16 @@ def score_files(
     pronouns: Path | None = None,
     nouns: Path | None = None,
 ) -> dict[str, Score]:
-    """Score one file against its references and write {metric: {"score", "signature"}}; see `scores`.
+    """Score one file against its references and write {metric: {"score", "signature"}}.
 
-    Raw text is composed (NFC). The tokenizer of sacrebleu is by default that of the language.
+    Raw text is normalized to NFC, and split by `tokenizer` or the language's default tokenizer for sacrebleu.
 
-    Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns:
-    those of the lists or, by default, the usual ones. The source is only checked: it must have as many lines as the
-    other files, and the tokens that the alignments name.
+    Alignments of the source with the first reference and with the hypothesis add the accuracies of pronouns and nouns,
+    either listed in files or found by default. The source is only checked: it must have as many lines as the other
+    files, and the tokens that the alignments refer to.
+
     Raise UserError for missing or empty files, unequal line counts, a hypothesis without any text, an invalid
-    language code, alignments that are wrong, incomplete or of raw text, and an output that is one of the inputs.
+    language code, alignments that are wrong, incomplete or of raw text, and an output that is also an input.
     """
     lists = {"apt_pronouns": pronouns, "apt_nouns": nouns}
     alignments = [path for path in (reference_alignment, hypothesis_alignment) if path]
@@ -62,7 +63,7 @@ def score_files(
         raise UserError(
             "--reference-alignment and --hypothesis-alignment count tokens: use tokenized files and --tokenized"
         )
-    chosen = raw_tokenizer(language, tokenizer, tokenized=tokenized)
+    sacrebleu_tokenizer = choose_tokenizer(language, tokenizer, tokenized=tokenized)
     refuse_inputs(output, [hypothesis, *references, source, *alignments, pronouns, nouns])
     system, *targets = read_parallel(hypothesis, *references, *([source] if source else []))
     sources = targets.pop() if source else None
@@ -75,20 +76,20 @@ def score_files(
     else:
         if not has_rules(language):
             print(f"note: {NO_RULES.format(language)}", file=sys.stderr)
-        if tokenizer_of(language) in UNSPACED:
+        if tokenizer_of(language) in UNSPACED_TOKENIZERS:
             finding = f"ter and the bleu_ scores count what stands between spaces, not words of {language!r}"
             print(f"note: {finding}; use sacrebleu and chrf", file=sys.stderr)
-        note_doubts(hypothesis, system, language, chosen)
-        system, *targets = map(composed, (system, *targets))
-        scores = score_raw_and_tokenized(system, targets, language=language, tokenizer=chosen)
+        warn_about_raw_text(hypothesis, system, language, sacrebleu_tokenizer)
+        system, *targets = map(to_nfc, (system, *targets))
+        scores = score_raw_and_tokenized(system, targets, language=language, tokenizer=sacrebleu_tokenizer)
     write_json(output, scores)
     return scores
 
 
-def raw_tokenizer(language: str, tokenizer: str | None, *, tokenized: bool) -> Tokenizer:
-    """Return sacrebleu's tokenizer for raw files: the given one or that of the language; raise UserError for others."""
+def choose_tokenizer(language: str, tokenizer: str | None, *, tokenized: bool) -> Tokenizer:
+    """Return sacrebleu's tokenizer for raw files, by default the language's; raise UserError for an unknown one."""
     if re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", language) is None:
-        raise UserError(f"--language is {language!r}; it must be a language's code, like de")
+        raise UserError(f"--language is {language!r}; it must be a language code such as de")
     if tokenizer is not None and tokenizer not in get_args(Tokenizer):
         raise UserError(f"--tokenizer is {tokenizer!r}; it must be one of {', '.join(get_args(Tokenizer))}")
     if tokenizer is not None and tokenized:
@@ -96,10 +97,10 @@ def raw_tokenizer(language: str, tokenizer: str | None, *, tokenized: bool) -> T
     return tokenizer or tokenizer_of(language)  # type: ignore[return-value]
 
 
-def note_doubts(hypothesis: Path, lines: Sequence[str], language: str, tokenizer: Tokenizer) -> None:
-    """Warn of likely mistakes with raw text on standard error."""
+def warn_about_raw_text(hypothesis: Path, lines: Sequence[str], language: str, tokenizer: Tokenizer) -> None:
+    """Warn on standard error of likely mistakes with raw text: an unsuitable tokenizer, or text that is tokenized."""
     text = "".join(lines)
-    if tokenizer not in (*UNSPACED, "flores200") and 2 * len(UNSPACED_LETTER.findall(text)) > len(
+    if tokenizer not in (*UNSPACED_TOKENIZERS, "flores200") and 2 * len(UNSPACED_LETTER.findall(text)) > len(
         re.findall(r"\w", text)
     ):
         finding = (
@@ -120,17 +121,17 @@ def _score_words(
     sources: Sequence[str] | None,
     language: str,
 ) -> dict[str, Score]:
-    """Score the pronouns and nouns of the first reference; report those left out on standard error."""
+    """Score the pronouns and nouns of the first reference; on standard error, note which are left out and why."""
     reference = references[0]
     texts = zip(alignments, (reference, hypotheses), strict=True)
     links = [read_alignments(path, lines, sources) for path, lines in texts]
     alignment = "as-given" + (f", reference 1 of {len(references)}" if len(references) > 1 else "")
     scores = {}
-    for metric, find_usual in (("apt_pronouns", usual_pronouns), ("apt_nouns", tagged_nouns)):
+    for metric, find_words in (("apt_pronouns", find_pronouns), ("apt_nouns", find_nouns)):
         path = lists[metric]
-        words = listed(reference, path) if path else find_usual(reference, language)
+        words = find_listed_words(reference, path) if path else find_words(reference, language)
         if words is None:
-            print(f"note: no {metric}: {ABSENT[metric].format(language=language)}", file=sys.stderr)
+            print(f"note: no {metric}: {NO_WORDS_NOTES[metric].format(language=language)}", file=sys.stderr)
         elif score := word_accuracy(words, reference, hypotheses, *links, alignment=alignment):
             scores[metric] = score
         else:

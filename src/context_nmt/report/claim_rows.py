@@ -1,4 +1,4 @@
-"""The claims of papers with their verdicts as rows: what claims.json holds, and what all pages and pictures show."""
+"""The claims of papers with their verdicts, as rows: claims.json contains them, and pages and pictures show them."""
 
 import re
 from collections import Counter
@@ -10,52 +10,38 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from context_nmt.files import replacing, write_json
-from context_nmt.report.papers.all_systems import System
-from context_nmt.report.papers.outcomes import Outcome, outcomes_of
-from context_nmt.report.papers.published import ALIKE, Claim, Paper, published_gains
-from context_nmt.report.papers.verdicts import (
+from context_nmt.report.all_systems import System
+from context_nmt.report.outcomes import Outcome, outcomes_of
+from context_nmt.report.published import Claim, Paper, published_gains
+from context_nmt.report.tables import DASH, TIMES
+from context_nmt.report.verdicts import (
     NOT_TESTABLE,
     OPEN,
-    SEEDS,
-    WORDS,
+    VERDICTS,
     Confound,
     Obstacle,
     adjusted_p_values,
-    confound_of,
-    fault_of,
-    obstacle_of,
+    find_confound,
+    find_fault,
+    find_obstacle,
     verdict_of,
 )
-from context_nmt.report.tables import DASH, TIMES
-from context_nmt.results.metrics import interval_text, p_text, signed
+from context_nmt.results.metrics import format_difference, format_interval, format_p
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
-WITHDRAWN = get_args(get_type_hints(Confound)["kind"])
-SCREEN_HEADS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the first screen
-HEADS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
-LEGEND = (
-    "A paper's table of claims has a line for each. The experiment and the measure that judge a claim were chosen"
-    " in advance; which claims are primary (those that the paper stands on), and the margin, after these seeds"
-    f" had been seen. A verdict needs {SEEDS} training runs of each system; its test is a t-test over seeds, paired"
-    " by seed, with a variance that is drawn towards those of comparable systems. Supported and against: p < 0.05"
-    " after correction for the tests in this report, with Holm's method for the primary claims of a paper and"
-    " Benjamini and Hochberg's for its others. Leaning: p < 0.05 before this correction. No difference: the 90%"
-    f" interval, not corrected, lies within ±{ALIKE} BLEU. Open: none of these. Intervals are 95%, over seeds, and"
-    " not corrected; in brackets are numbers that do not answer the claim. Against several systems, a claim must"
-    " hold against each. Of costs, rounds on one machine take the place of seeds, and a difference is a share of the"
-    " other system's speed. “In words”: the paper publishes no number. The same as data: metrics/claims.json and"
-    " claims.csv."
-)
+WITHDRAWN_KINDS = get_args(get_type_hints(Confound)["kind"])
+SUMMARY_COLUMNS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the primary claims
+DETAIL_COLUMNS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
 
 
-class Row(BaseModel):
-    """A model whose fields claims.json describes."""
+class DescribedModel(BaseModel):
+    """A model whose fields are described in claims.json."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Elsewhere(Row):
+class Elsewhere(DescribedModel):
     """What another experiment shows, uncorrected."""
 
     experiment: str = Field(description="folder in experiments/; empty for the one in the root")
@@ -69,14 +55,15 @@ class Elsewhere(Row):
 
     def text(self, decimals: int) -> str:
         """Return its difference with interval, seeds and caveat."""
-        ends = _interval_text(self.low, self.high, decimals)
+        ends = _format_interval(self.low, self.high, decimals)
         interval = f" [{ends}]" if ends else ""
         seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
         caveat = f"; {self.caveat}" if self.caveat else ""
-        return f"{self.experiment or self.corpus}: {signed(self.difference, decimals)}{interval} ({seeds}{caveat})"
+        difference = format_difference(self.difference, decimals)
+        return f"{self.experiment or self.corpus}: {difference}{interval} ({seeds}{caveat})"
 
 
-class ClaimRow(Row):
+class ClaimRow(DescribedModel):
     """A claim of a paper, what the paper publishes, what was measured here, and the verdict."""
 
     id: str = Field(description="PAPER/CLAIM")
@@ -110,7 +97,7 @@ class ClaimRow(Row):
         " number. Two-sided; of equality, two one-sided tests"
     )
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
-    verdict: Literal[WORDS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
+    verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     kind: str = Field(
         description="of what stands in the way of a verdict: confounded, ceiling or text (the numbers do not answer the"
         " claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or seeds (too"
@@ -128,17 +115,17 @@ class ClaimRow(Row):
         return not self.place
 
     @property
-    def screen(self) -> tuple[str, ...]:
-        """Its cells on the first screen, from SCREEN_HEADS' second on."""
+    def summary_cells(self) -> tuple[str, ...]:
+        """Its cells in the summary of primary claims, for all of SUMMARY_COLUMNS but the first."""
         seeds = str(len(self.seeds)) if self.seeds else DASH
         claim = f"{self.says} (our question)" if self.is_question else self.says
-        found = self.found_text if self.is_bleu or self.difference is None else f"{self.found_text} {self.measure}"
+        result = self.result_text if self.is_bleu or self.difference is None else f"{self.result_text} {self.measure}"
         verdict = f"{self.verdict}: {self.kind}" if self.kind else self.verdict
-        return claim, self.published_text, found, seeds, self.corpus or DASH, verdict, self.caveat
+        return claim, self.published_text, result, seeds, self.corpus or DASH, verdict, self.caveat
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """Its cells below HEADS."""
+    def detail_cells(self) -> tuple[str, ...]:
+        """Its cells in its paper's table of claims, for DETAIL_COLUMNS."""
         seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ", 1 seed" if self.seeds else ""
         interval = f", 95% {self._interval_text}" if self._interval_text else ""
         here = f"{self.experiment or self.corpus}: {self.numbers}{interval}{seeds}" if self.numbers else DASH
@@ -149,60 +136,62 @@ class ClaimRow(Row):
             self.published_text,
             here,
             self.verdict_text + caveat,
-            "; ".join(one.text(self.decimals) for one in self.elsewhere),
+            "; ".join(other.text(self.decimals) for other in self.elsewhere),
         )
 
     @property
-    def style(self) -> str:
-        """The name of its verdict in style sheets."""
+    def style_class(self) -> str:
+        """The class of its verdict in style sheets."""
         return self.verdict.replace(" ", "-")
 
     @property
     def _interval_text(self) -> str:
-        return _interval_text(self.low, self.high, self.decimals)
+        return _format_interval(self.low, self.high, self.decimals)
 
     @property
     def is_withdrawn(self) -> bool:
         """Whether its numbers do not answer it."""
-        return self.kind in WITHDRAWN
+        return self.kind in WITHDRAWN_KINDS
 
     @property
     def published_text(self) -> str:
         """The published differences, from the smallest to the largest."""
         ends = sorted(self.published)
-        texts = dict.fromkeys(signed(value, self.published_decimals) for value in (*ends[:1], *ends[-1:]))
+        texts = dict.fromkeys(format_difference(value, self.published_decimals) for value in (*ends[:1], *ends[-1:]))
         return " … ".join(texts) or (DASH if self.is_question else "in words")
 
     @property
-    def found_text(self) -> str:
-        """Our difference with its interval; in brackets if it does not answer the claim."""
+    def result_text(self) -> str:
+        """The difference found here with its interval; in brackets if it does not answer the claim."""
         if self.difference is None:
             return DASH
         interval = f" [{self._interval_text}]" if self._interval_text else ""
-        text = signed(self.difference, self.decimals) + interval
+        text = format_difference(self.difference, self.decimals) + interval
         return f"({text})" if self.reason else text
 
     @property
     def verdict_text(self) -> str:
-        """The verdict with its p-values or the reason why there is none."""
+        """The verdict with its p-values, or with the reason why it has none."""
         if self.p is None or self.adjusted_p is None:
             return f"{self.verdict}: {f'{self.kind}, {self.caveat}' if self.is_withdrawn else self.reason}"
-        return f"{self.verdict} (p {p_text(self.p)}, adjusted {p_text(self.adjusted_p).removeprefix('= ')})"
+        return f"{self.verdict} (p {format_p(self.p)}, adjusted {format_p(self.adjusted_p).removeprefix('= ')})"
 
 
-def _interval_text(low: float | None, high: float | None, decimals: int) -> str:
-    return interval_text((low, high), decimals) if low is not None and high is not None else ""
+def _format_interval(low: float | None, high: float | None, decimals: int) -> str:
+    return format_interval((low, high), decimals) if low is not None and high is not None else ""
 
 
 def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[ClaimRow]:
-    """Judge every claim of the papers; in an experiment's own report, those that it judges or can test."""
+    """Judge the claims of all papers; an experiment's own report has only claims that it judges or can test."""
     folder, rows = experiments[0].folder, []
     for name, paper in papers.items():
-        found = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
-        adjusted = adjusted_p_values([next((one for one in outcomes if one.judges), None) for outcomes in found])
-        for claim, outcomes, adjusted_p in zip(paper.claims, found, adjusted, strict=True):
+        outcomes_by_claim = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
+        adjusted = adjusted_p_values(
+            [next((outcome for outcome in outcomes if outcome.is_designated), None) for outcomes in outcomes_by_claim]
+        )
+        for claim, outcomes, adjusted_p in zip(paper.claims, outcomes_by_claim, adjusted, strict=True):
             if outcomes or not folder or claim.experiment == folder:
-                rows.append(_row(name, paper, claim, outcomes, adjusted_p))
+                rows.append(_make_row(name, paper, claim, outcomes, adjusted_p))
     return rows
 
 
@@ -220,37 +209,47 @@ def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
 
 
 def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
-    """Return how many claims have each verdict, as "3 open", in the order of WORDS."""
+    """Return how many claims have each verdict, as "3 open", in the order of VERDICTS."""
     counts = Counter(row.verdict for row in rows)
-    return [f"{counts[word]} {word}" for word in WORDS if counts[word]]
+    return [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
 
 
-def _row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adjusted_p: float | None) -> ClaimRow:
-    here = next((one for one in outcomes if one.judges), None)
-    obstacle = obstacle_of(claim, here)
-    others = [one for one in outcomes if one is not here and not claim.is_cost]  # a cost is the same in all
+def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adjusted_p: float | None) -> ClaimRow:
+    designated = next((outcome for outcome in outcomes if outcome.is_designated), None)
+    obstacle = find_obstacle(claim, designated)
+    # a cost is the same in all experiments
+    other_outcomes = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
     published, published_decimals = published_gains(paper, claim)
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
     empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom", "p"))
     values = empty | {"others": [], "seeds": [], "decimals": 2}
     verdict = OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE
-    if here:
+    if designated:
         values |= {
-            "corpus": here.results.corpus,
-            "system": here.side.variant,
-            "others": list(dict.fromkeys(other.variant for other in here.others)),
-            "measure": here.side.name,
-            "test_set": here.side.measures[0].test_set,
-            "decimals": here.decimals,
+            "corpus": designated.results.corpus,
+            "system": designated.system.variant,
+            "others": list(dict.fromkeys(rival.variant for rival in designated.rivals)),
+            "measure": designated.system.measure_name,
+            "test_set": designated.system.measures[0].test_set,
+            "decimals": designated.decimals,
         }
-    if here and not here.is_out_of_date:
-        low, high = (here.interval if adjusted_p is None else here.samples[0].interval()) or (None, None)
-        seeds = [] if claim.is_cost else list(here.results.settings.seeds)
-        values |= {"seeds": seeds, "numbers": here.numbers(), "difference": here.gain, "low": low, "high": high}
-    if here and adjusted_p is not None:
-        verdict, first = verdict_of(here, adjusted_p), here.samples[0]
-        values |= {"standard_error": round(first.error, 6), "degrees_of_freedom": round(first.freedom, 4)}
-        values["p"] = min(here.p_values)
+    if designated and not designated.is_out_of_date:
+        low, high = (designated.interval if adjusted_p is None else designated.samples[0].interval()) or (None, None)
+        seeds = [] if claim.is_cost else list(designated.results.settings.seeds)
+        values |= {
+            "seeds": seeds,
+            "numbers": designated.numbers(),
+            "difference": designated.gain,
+            "low": low,
+            "high": high,
+        }
+    if designated and adjusted_p is not None:
+        verdict, first = verdict_of(designated, adjusted_p), designated.samples[0]
+        values |= {
+            "standard_error": round(first.standard_error, 6),
+            "degrees_of_freedom": round(first.degrees_of_freedom, 4),
+        }
+        values["p"] = min(designated.p_values)
     return ClaimRow(
         id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
         paper=paper.name,
@@ -267,9 +266,9 @@ def _row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adj
         verdict=verdict,
         kind=obstacle.kind if obstacle else "",
         reason=obstacle.says if obstacle else "",
-        caveat="; ".join(_caveats(here, obstacle, others if verdict != OPEN else ())),
+        caveat="; ".join(_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())),
         command=claim.command,
-        elsewhere=[_elsewhere(other) for other in others],
+        elsewhere=[_elsewhere(outcome) for outcome in other_outcomes],
         **values,
     )
 
@@ -289,17 +288,19 @@ def _elsewhere(outcome: Outcome) -> Elsewhere:
 
 
 def _doubts(outcome: Outcome) -> Iterator[str]:
-    """Yield why the numbers of a comparison do not answer its claim, and what else its seeds vary."""
-    confound, fault = confound_of(outcome), fault_of(outcome)
+    """Yield why the numbers of a comparison do not answer its claim, and whether its processors differ."""
+    confound, fault = find_confound(outcome), find_fault(outcome)
     if fault and fault.kind != "seeds":
         yield fault.short
     if confound:
         yield confound.short
-    yield from _processors(outcome)
+    yield from _processor_notes(outcome)
 
 
-def _caveats(outcome: Outcome | None, obstacle: Obstacle | Confound | None, others: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what stands in the way of a verdict, other causes of a difference, and which of the others disagree."""
+def _caveats(
+    outcome: Outcome | None, obstacle: Obstacle | Confound | None, other_outcomes: Sequence[Outcome]
+) -> Iterator[str]:
+    """Yield what prevents a verdict, other causes of the difference, and which other experiments disagree."""
     if obstacle:
         yield obstacle.short
     if outcome is None:
@@ -311,28 +312,29 @@ def _caveats(outcome: Outcome | None, obstacle: Obstacle | Confound | None, othe
         yield "out of date"
     elif outcome.results.earlier_code:
         yield "earlier code"
-    yield from _processors(outcome)
+    yield from _processor_notes(outcome)
     if obstacle and obstacle.kind != "seeds":
         return
     if outcome.claim.note:
         yield outcome.claim.note
-    own, reference = (
-        System(side.variant, outcome.results).epochs for side in (outcome.side, outcome.other or outcome.side)
+    epochs, reference_epochs = (
+        System(system.variant, outcome.results).epochs
+        for system in (outcome.system, outcome.hardest_rival or outcome.system)
     )
-    if own and reference and (own[0] > reference[1] or own[1] < reference[0]):
-        yield f"with {fmean(own) / fmean(reference):.1f} {TIMES} the training tokens"
-    if any(name in outcome.results.settings.train.distilled for name in outcome.systems):
+    if epochs and reference_epochs and (epochs[0] > reference_epochs[1] or epochs[1] < reference_epochs[0]):
+        yield f"with {fmean(epochs) / fmean(reference_epochs):.1f} {TIMES} the training tokens"
+    if any(name in outcome.results.settings.train.distilled for name in outcome.variants):
         yield "all seeds: one teacher run"
-    for elsewhere in others:
-        interval = elsewhere.interval
-        differs = interval and (interval[0] > 0 or interval[1] < 0) and elsewhere.agrees is not outcome.agrees
-        if differs and not any(_doubts(elsewhere)):
-            yield f"not on {elsewhere.results.settings.corpus.name}"
+    for other_outcome in other_outcomes:
+        interval = other_outcome.interval
+        differs = interval and (interval[0] > 0 or interval[1] < 0) and other_outcome.agrees is not outcome.agrees
+        if differs and not any(_doubts(other_outcome)):
+            yield f"not on {other_outcome.results.settings.corpus.name}"
 
 
-def _processors(outcome: Outcome) -> Iterator[str]:
-    """Yield a note if a difference is one of processors, too."""
-    seeds = outcome.results.mixed_seeds(outcome.trained)
+def _processor_notes(outcome: Outcome) -> Iterator[str]:
+    """Yield a note if the compared systems were trained on different processors."""
+    seeds = outcome.results.mixed_seeds(outcome.trained_variants)
     if seeds:
         which = "" if seeds == list(outcome.results.settings.seeds) else f"seed {', '.join(map(str, seeds))}: "
         yield f"{which}two processors"

@@ -1,4 +1,4 @@
-"""Compare a table or figure of a paper with the numbers of every experiment that has some of its systems."""
+"""Compare the tables and figures of a paper with the numbers of all experiments that have some of its systems."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,68 +7,77 @@ from functools import cached_property
 from itertools import product
 
 from context_nmt.measures.rows import TEXT, Measure
-from context_nmt.report.papers.published import (
-    COSTS,
-    ITERATIONS,
+from context_nmt.report.published import (
+    COST_METRICS,
+    ITERATIONS_METRIC,
     MeasureSpec,
     Paper,
     PaperColumn,
     PaperRow,
     PaperTable,
 )
-from context_nmt.report.papers.verdicts import unmarked
-from context_nmt.report.tables import BLANK, NOTHING, TIMES, Cell, Grid, GridRow, Heading, estimate_cell, value_cell
-from context_nmt.results.metrics import is_score, name_of, signed
+from context_nmt.report.tables import (
+    DASH_CELL,
+    EMPTY_CELL,
+    TIMES,
+    Cell,
+    Grid,
+    GridRow,
+    Heading,
+    estimate_cell,
+    value_cell,
+)
+from context_nmt.report.verdicts import without_invalid_p
+from context_nmt.results.metrics import format_difference, is_score, measure_name
 from context_nmt.results.table import Difference, Estimate, Results
 
-CITED = Cell("cited")
-REPLICA = (
-    "In an experiment on other test sets than the paper's, text and model size differ from the paper's, too. Its scores"
-    " and sizes cannot be compared with the published ones; a system's gains, losses and costs relative to its baseline"
-    " can."
+CITED_CELL = Cell("cited")
+REPLICA_NOTE = (
+    "An experiment on other test sets than the paper's also has other text and other model sizes. Its scores and sizes"
+    " cannot be compared with the published ones; a system's gains, losses and costs relative to its baseline can."
 )
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The numbers of an experiment for a table: its measures, each with the published column of the same, if any."""
+    """An experiment's numbers for a table: its measures, each with the corresponding published column, if any."""
 
     table: PaperTable
     results: Results
     columns: dict[Measure, PaperColumn | None]  # the measure of a cost has no test set
-    is_replica: bool  # the experiment has other test sets than the paper
+    is_replica: bool  # whether the experiment has other test sets than the paper
 
     @property
     def measures(self) -> list[Measure]:
-        """The measures of its columns; those of replicas are not on the validation set if there is another set."""
+        """The measures of its columns; replicas leave out the validation set if they have another set."""
         measures, validation = list(self.columns), self.results.settings.corpus.validation
         if self.is_replica and any(measure.test_set not in ("", validation) for measure in measures):
             return [measure for measure in measures if measure.test_set != validation]
         return measures
 
     @property
-    def shown(self) -> list[Measure]:
-        """Its measures; with parameters and training speed beside scores if the table has no such columns."""
+    def shown_measures(self) -> list[Measure]:
+        """Its measures and, if the table has scores but no costs, parameters and training speed."""
         measures = self.measures
         metrics = {measure.metric for measure in measures}
-        if metrics & set(COSTS) - {ITERATIONS} or not any(map(is_score, metrics)):
+        if metrics & set(COST_METRICS) - {ITERATIONS_METRIC} or not any(map(is_score, metrics)):
             return measures
         return [*measures, Measure("", "parameters"), Measure("", "training_speed")]
 
     def baseline(self, row: PaperRow) -> str | None:
-        """Return the baseline that the row's system has in the experiment, if the paper compares it with one."""
+        """Return the baseline of a row's system in the experiment; None if the paper compares the row with nothing."""
         variant = self.results.settings.variants.get(row.variant or "")
         baseline = variant.baseline if variant and row.baseline else None
         return baseline if baseline in self.results.models else None
 
     def has_other_baseline(self, row: PaperRow) -> bool:
-        """Return whether the experiment compares a row with another baseline than the paper."""
+        """Return whether the experiment compares a row with another baseline than the paper does."""
         return self.baseline(row) not in (None, row.baseline)
 
     def number(self, row: PaperRow, measure: Measure) -> Estimate | None:
-        """Return the number of a row's system; None if the experiment has no such variant or number.
+        """Return the number of a row's system; None if the experiment lacks the variant or the number.
 
-        A speed is relative to the Transformer's. The gain is missing where the paper's table has no baseline.
+        Speeds are relative to the Transformer. There is no gain where the paper's table has no baseline.
         """
         results, variant, metric = self.results, row.variant or "", measure.metric
         if row.subject:
@@ -78,22 +87,22 @@ class Reproduction:
         if variant not in results.models:
             return None
         model, baseline = results.models[variant], self.baseline(row)
-        if metric == ITERATIONS:
+        if metric == ITERATIONS_METRIC:
             iterations = results.settings.recipe(variant).decoding.iterations
             return Estimate(iterations) if model["kind"] == "masked" else None
         if metric == "parameters":
             parameters = model["parameters"]
             added = parameters - results.models[baseline]["parameters"] if baseline else None
             return Estimate(parameters, gain=None if added is None else Difference(added, None, None))
-        if metric in COSTS:
+        if metric in COST_METRICS:
             speed = results.speeds.ratio(model, metric.removesuffix("_speed"))
             return None if speed is None else Estimate(speed)
-        estimate = unmarked(results, variant, measure)
+        estimate = without_invalid_p(results, variant, measure)
         return estimate and (estimate if baseline else replace(estimate, gain=None))
 
 
 def reproduce_paper(paper: Paper, results: Results) -> list[Reproduction]:
-    """Return an experiment's reproductions of a paper's tables: those on the paper's text or, without any, replicas."""
+    """Return an experiment's reproductions of a paper's tables: on the paper's text or, if there are none, replicas."""
     reproductions = [reproduction for table in paper.tables if (reproduction := reproduce(table, results))]
     on_own_text = [reproduction for reproduction in reproductions if not reproduction.is_replica]
     if any(reproduction.table.has_scores for reproduction in on_own_text):
@@ -102,7 +111,7 @@ def reproduce_paper(paper: Paper, results: Results) -> list[Reproduction]:
 
 
 def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
-    """Return the reproduction of a table; None if the experiment has none of the variants compared with a baseline.
+    """Return the reproduction of a table; None if the experiment has none of the variants that it compares.
 
     If the table compares nothing, any of its variants suffices.
     """
@@ -110,7 +119,7 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
     if not any(row.variant in results.models or row.experiment == results.folder for row in rows):
         return None
     columns: dict[Measure, PaperColumn | None] = {
-        column.measure: column for column in table.columns if _has(results, table, column)
+        column.measure: column for column in table.columns if _has_column(results, table, column)
     }
     is_replica = table.has_scores and not any(measure.test_set for measure in columns)
     measures = _replica_measures(table, results) if is_replica else []
@@ -119,39 +128,43 @@ def reproduce(table: PaperTable, results: Results) -> Reproduction | None:
     return Reproduction(table, results, columns | dict.fromkeys(measures), is_replica)
 
 
-def _has(results: Results, table: PaperTable, column: PaperColumn) -> bool:
+def _has_column(results: Results, table: PaperTable, column: PaperColumn) -> bool:
     """Return whether an experiment has the numbers of a column."""
-    matches, measure = column.is_of(results.settings.corpus), column.measure
-    if column.metric in COSTS:  # if no column of this cost is for the experiment's languages, that of others is as good
+    matches, measure = column.has_languages_of(results.settings.corpus), column.measure
+    if column.metric in COST_METRICS:  # if no column has the experiment's languages, any will do
         languages = [other.languages for other in table.columns if other.metric == column.metric]
         return matches or results.settings.corpus.direction not in languages
     return matches and (measure in results.measures or (TEXT, measure) in results.reference_values)
 
 
 def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
-    """Return what an experiment on other text has of what the table asks for or, if nothing, the tested metric."""
-    columns = (column for column in table.columns if not is_score(column.metric) and column.metric not in COSTS)
-    own = dict.fromkeys(MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns)
-    specs = table.replica or tuple(own) or (MeasureSpec(metric=results.settings.significance.metric),)
+    """Return the measures of a replica: those that the table asks for or, if it names none, the tested metric."""
+    columns = (column for column in table.columns if not is_score(column.metric) and column.metric not in COST_METRICS)
+    table_specs = dict.fromkeys(
+        MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns
+    )
+    specs = table.replica or tuple(table_specs) or (MeasureSpec(metric=results.settings.significance.metric),)
     by_set = [
-        [measure for spec in specs for measure in spec.on(name) if measure in results.measures] for name in results.sets
+        [measure for spec in specs for measure in spec.measures_on(name) if measure in results.measures]
+        for name in results.sets
     ]
-    found = list(filter(None, by_set))
-    return [measure for measures in (found[-1:] if table.across else found) for measure in measures]  # curves: one set
+    measures_of_sets = list(filter(None, by_set))
+    chosen = measures_of_sets[-1:] if table.across else measures_of_sets  # curves are drawn for one set
+    return [measure for measures in chosen for measure in measures]
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A table or figure of a paper with its reproductions by all experiments."""
 
-    paper: str  # the name of its file
+    paper: str  # the name of the paper's file
     table: PaperTable
     reproductions: tuple[Reproduction, ...]
     experiments: tuple[Results, ...]
 
     @property
     def name(self) -> str:
-        """The name of its files and of its place on the page."""
+        """The name of its files and of its anchor on the page."""
         return re.sub(r"\W+", "-", f"{self.paper}-{self.table.id}".lower())
 
     @cached_property
@@ -167,26 +180,33 @@ class Comparison:
 
     @cached_property
     def _published(self) -> list[PaperColumn]:
-        """The published columns with a number; all columns if there is nothing else to show."""
-        known = {name for row in self.table.rows for name in row.published}
-        is_shown = bool(known or self._reproduced)
-        return [column for column in self.table.columns if column.id in known or not is_shown]
+        """The published columns with a number, or all columns if there is nothing else to show."""
+        published_ids = {name for row in self.table.rows for name in row.published}
+        is_shown = bool(published_ids or self._reproduced)
+        return [column for column in self.table.columns if column.id in published_ids or not is_shown]
 
     @cached_property
     def _reproduced(self) -> list[tuple[Reproduction, Measure]]:
-        return [(reproduction, measure) for reproduction in self.reproductions for measure in reproduction.shown]
+        return [
+            (reproduction, measure) for reproduction in self.reproductions for measure in reproduction.shown_measures
+        ]
 
     @property
     def not_run(self) -> dict[str, list[str]]:
-        """The test sets that are still missing some systems, by the command of an experiment that would run them."""
+        """The test sets that still lack some systems, by the command that would run these systems."""
         sets: dict[str, list[str]] = {}
         rows, columns = self.table.rows, (column for column in self.table.columns if not column.obstacle)
-        best = sorted(self.experiments, key=lambda one: -sum(row.variant in one.settings.variants for row in rows))
+        by_coverage = sorted(
+            self.experiments, key=lambda results: -sum(row.variant in results.settings.variants for row in rows)
+        )
         for column, row in product(columns, rows):
-            able = [results for results in best if _can_fill(results, row, column)]
-            if able and not any(row.variant in one.scored or (row.experiment and one.scored) for one in able):
-                names = sets.setdefault(able[0].command, [])
-                names += [str(column.test_set)] if str(column.test_set) not in names else []
+            capable = [results for results in by_coverage if _can_fill(results, row, column)]
+            if capable and not any(
+                row.variant in results.measured_systems or (row.experiment and results.measured_systems)
+                for results in capable
+            ):
+                test_sets = sets.setdefault(capable[0].command, [])
+                test_sets += [str(column.test_set)] if str(column.test_set) not in test_sets else []
         return sets
 
     def _headings(self) -> Iterator[Heading]:
@@ -195,7 +215,7 @@ class Comparison:
         for reproduction, measure in self._reproduced:
             name = measure.metric.replace("_", " ")
             cost = f"{name} / Transformer" if name.endswith("speed") else name
-            title = f"{measure.test_set}, {name_of(measure)}" if measure.test_set else cost
+            title = f"{measure.test_set}, {measure_name(measure)}" if measure.test_set else cost
             yield Heading(reproduction.results.title, title)
 
     def _row(self, row: PaperRow) -> GridRow:
@@ -204,12 +224,12 @@ class Comparison:
         return GridRow(row.label, row.variant, tuple(cells))
 
     def _reproduced_cell(self, row: PaperRow, reproduction: Reproduction, measure: Measure) -> Cell:
-        """Return an experiment's number, naming its baseline if that is not the paper's; a dash if it has not run."""
+        """Return an experiment's number, naming a baseline other than the paper's; a dash if it has not run."""
         results, estimate = reproduction.results, reproduction.number(row, measure)
         if estimate is None:
-            is_left = row.variant in results.settings.variants and row.variant not in results.scored
-            return NOTHING if is_left else BLANK if row.variant or row.subject else CITED
-        if row.subject == "text" or measure.metric == ITERATIONS:
+            is_left = row.variant in results.settings.variants and row.variant not in results.measured_systems
+            return DASH_CELL if is_left else EMPTY_CELL if row.variant or row.subject else CITED_CELL
+        if row.subject == "text" or measure.metric == ITERATIONS_METRIC:
             return value_cell(estimate.mean, "{:,.0f}")
         is_other = reproduction.has_other_baseline(row)
         baseline = results.settings.label(str(reproduction.baseline(row))) if is_other else ""
@@ -226,11 +246,13 @@ class Comparison:
         for obstacle in dict.fromkeys(column.obstacle for column in self.table.columns if column.obstacle):
             yield f"Cannot be filled: {obstacle}"
         if any(reproduction.is_replica for reproduction in self.reproductions):
-            yield REPLICA
+            yield REPLICA_NOTE
         signatures_by_name: dict[str, set[str]] = {}
         for reproduction in self.reproductions:
             for measure in reproduction.measures:
-                signatures_by_name.setdefault(name_of(measure), set()).update(reproduction.results.signatures(measure))
+                signatures_by_name.setdefault(measure_name(measure), set()).update(
+                    reproduction.results.signatures(measure)
+                )
         for name, signatures in signatures_by_name.items():
             if signatures:
                 yield f"{name}: {'; '.join(sorted(signatures))}"
@@ -241,32 +263,39 @@ class Comparison:
 
 def comparisons_of(name: str, paper: Paper, experiments: Sequence[Results]) -> list[Comparison]:
     """Compare each table and figure of a paper with its reproductions by all experiments."""
-    found = [one for results in experiments if results.models for one in reproduce_paper(paper, results)]
+    reproductions = [
+        reproduction for results in experiments if results.models for reproduction in reproduce_paper(paper, results)
+    ]
     return [
-        Comparison(name, table, tuple(one for one in found if one.table.id == table.id), tuple(experiments))
+        Comparison(
+            name,
+            table,
+            tuple(reproduction for reproduction in reproductions if reproduction.table.id == table.id),
+            tuple(experiments),
+        )
         for table in paper.tables
     ]
 
 
 def _published_cell(table: PaperTable, row: PaperRow, column: PaperColumn) -> Cell:
-    """Return a published number and, in brackets, its difference or ratio to the baseline and the paper's remark."""
+    """Return a published number; in brackets, its difference from or ratio to the baseline, and the paper's remark."""
     value = row.published.get(column.id)
     if value is None:
-        return BLANK
+        return EMPTY_CELL
     gain, ratio = table.published_gain(row, column), table.published_ratio(row, column)
     remarks = [row.marks[column.id]] if column.id in row.marks else []
     if not column.difference and ratio:
         remarks.insert(0, f"{TIMES} {ratio:.2f}")
-    elif not column.difference and gain is not None and column.metric not in COSTS:
-        remarks.insert(0, signed(gain, column.decimals))
-    text = signed(value, column.decimals) if column.difference else f"{value:,.{column.decimals}f}"
+    elif not column.difference and gain is not None and column.metric not in COST_METRICS:
+        remarks.insert(0, format_difference(gain, column.decimals))
+    text = format_difference(value, column.decimals) if column.difference else f"{value:,.{column.decimals}f}"
     text += f" ({'; '.join(remarks)})" if remarks else ""
     return Cell(text, value=None if column.difference else value, difference=gain)
 
 
 def _can_fill(results: Results, row: PaperRow, column: PaperColumn) -> bool:
-    """Return whether an experiment has a row's system, or its text, and a column's test set, if it has one."""
+    """Return whether an experiment has a row's system, or its text, and a column's test set."""
     corpus = results.settings.corpus
     is_of_row = row.experiment == results.folder if row.experiment else row.variant in results.settings.variants
-    is_of_column = column.is_of(corpus) and column.test_set in (*results.sets, corpus.train)
+    is_of_column = column.has_languages_of(corpus) and column.test_set in (*results.sets, corpus.train)
     return is_of_row and is_of_column and column.id not in row.empty

@@ -1,0 +1,203 @@
+"""Judge the claims of a paper by their differences over seeds, corrected for the number of tests.
+
+Known faults of comparisons are in confounds.yaml; `Confound` explains its keys.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from scipy.stats import false_discovery_control
+
+from context_nmt.files import read_yaml
+from context_nmt.measures.rows import Measure
+from context_nmt.report.outcomes import Outcome
+from context_nmt.report.published import BLEU_MARGIN, Claim
+from context_nmt.results.metrics import SIGNIFICANCE_LEVEL
+from context_nmt.results.seed_tests import holm
+from context_nmt.results.table import Estimate, Results
+from context_nmt.settings import Checked, check
+
+CONFOUNDS_FILE = Path(__file__).with_name("confounds.yaml")
+SMALLEST_SAME_RATE = 0.9  # ratio of peak rates; curves only have the rates of some updates
+SEEDS_FOR_VERDICT = 5  # or rounds, for costs
+SUPPORTED, LEANING, NO_DIFFERENCE, LEANING_AGAINST, AGAINST, OPEN, NOT_TESTABLE = VERDICTS = (
+    "supported",
+    "leaning",
+    "no difference",
+    "leaning against",
+    "against",
+    "open",
+    "cannot be tested here",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confound(Checked):
+    """Comparisons whose numbers do not answer their claim; all keys that are set must fit.
+
+    Names of systems and metrics are patterns such as `lexical_*`.
+    """
+
+    short: str  # a few words
+    says: str  # a sentence or two
+    kind: Literal["confounded", "ceiling", "text"] = (
+        "confounded"  # ceiling: both near the best; text: unlike the paper's
+    )
+    corpora: tuple[str, ...] = ()  # of experiments
+    experiments: tuple[str, ...] = ()  # their folders
+    updates: int | None = None  # of an experiment's recipe
+    metrics: tuple[str, ...] = ()  # each compared metric fits one of them
+    systems: tuple[str, ...] = ()  # a compared system fits one of them
+    against: tuple[str, ...] = ()  # another compared system fits one of them
+    from_scratch: bool = False  # no system continues the training of another system
+    rates: bool = False  # the systems have cosine schedules with different peak rates
+
+    def fits(self, results: Results, variants: Collection[str], metrics: Collection[str]) -> bool:
+        """Return whether this confound affects a comparison of variants on some metrics."""
+        settings, train = results.settings, results.settings.train
+        return (
+            (not self.corpora or settings.corpus.name in self.corpora)
+            and (not self.experiments or results.folder in self.experiments)
+            and self.updates in (None, settings.training.maximum_updates)
+            and (not self.metrics or all(_any_matches([metric], self.metrics) for metric in metrics))
+            and (not self.systems or _any_matches(variants, self.systems))
+            and (not self.against or _any_matches(variants, self.against))
+            and (not self.from_scratch or {*variants}.isdisjoint((*train.document, *train.continued)))
+            and (not self.rates or _differ_in_rate(results, variants))
+        )
+
+
+def _any_matches(names: Collection[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for name in names for pattern in patterns)
+
+
+def _differ_in_rate(results: Results, variants: Collection[str]) -> bool:
+    """Return whether the curves of variants with cosine schedules show different peak rates."""
+    kinds = {results.settings.recipe(name).training.schedule.kind for name in variants}
+    curves = [curve for name in variants for curve in results.curves.get(name, ()) if "learning_rate" in curve]
+    peaks = [float(curve["learning_rate"].max()) for curve in curves if len(curve)]
+    return kinds == {"cosine"} and bool(peaks) and min(peaks) < SMALLEST_SAME_RATE * max(peaks)
+
+
+@cache
+def read_confounds() -> list[Confound]:
+    """Read confounds.yaml; raise UserError for an invalid entry."""
+    return [
+        check(Confound, entry, where=f"{CONFOUNDS_FILE.name}, entry {number}")
+        for number, entry in enumerate(read_yaml(CONFOUNDS_FILE))
+    ]
+
+
+def find_confound(outcome: Outcome) -> Confound | None:
+    """Return the first confound of a comparison; costs have none, since they do not depend on training."""
+    if outcome.claim.is_cost:
+        return None
+    metrics = {measure.metric for measure in outcome.system.measures}
+    matches = (confound for confound in read_confounds() if confound.fits(outcome.results, outcome.variants, metrics))
+    return next(matches, None)
+
+
+def answers_claim(results: Results, variant: str, measure: Measure) -> bool:
+    """Return whether a system's difference from its baseline has no confound."""
+    compared = {variant, results.baseline(variant) or variant}
+    return not any(
+        confound.fits(results, compared & {*results.models}, [measure.metric]) for confound in read_confounds()
+    )
+
+
+def without_invalid_p(results: Results, variant: str, measure: Measure) -> Estimate | None:
+    """Return a system's estimate, without p if its difference from the baseline has a confound."""
+    estimate = results.estimate(variant, measure)
+    if estimate is None or estimate.gain is None or answers_claim(results, variant, measure):
+        return estimate
+    return replace(estimate, gain=replace(estimate.gain, p=None))
+
+
+def baseline_confounds(results: Results, metrics: Collection[str]) -> list[Confound]:
+    """Return the confounds of systems' differences from their baselines, in some of the metrics."""
+    pairs = [
+        (name, results.settings.variants[name].baseline) for name in results.models if name in results.measured_systems
+    ]
+    compared = [(name, baseline) for name, baseline in pairs if baseline in results.measured_systems]
+    return [
+        confound
+        for confound in read_confounds()
+        if any(confound.fits(results, pair, [metric]) for pair in compared for metric in metrics)
+    ]
+
+
+class Obstacle(NamedTuple):
+    """Why a claim has no verdict: its kind, a few words and a sentence."""
+
+    kind: str
+    short: str
+    says: str
+
+
+def find_obstacle(claim: Claim, outcome: Outcome | None) -> Obstacle | Confound | None:
+    """Return why the experiment that judges a claim cannot test it; without an outcome, it has not run."""
+    if outcome is None:
+        return Obstacle("not run", "has not been run", f"has not been run: `{claim.command}`")
+    if fault := find_confound(outcome) or find_fault(outcome):
+        return fault
+    if not all(sample.variance for sample in outcome.samples):
+        return Obstacle("seeds", "seeds do not vary", "all seeds have the same difference, so there is no test")
+    return None
+
+
+def find_fault(outcome: Outcome) -> Obstacle | None:
+    """Return why the numbers of a comparison cannot be tested; None if they can."""
+    if outcome.is_out_of_date:
+        return Obstacle("old", "out of date", "out of date: its code, settings or text have changed since then")
+    if outcome.missing:
+        return Obstacle("not run", "some systems not run", f"not compared with {', '.join(outcome.missing)}")
+    if not outcome.is_comparable:
+        return Obstacle("signatures", "scored differently", "scores computed differently")
+    count = len(outcome.differences)
+    kind, short = ("cost", "too few rounds") if outcome.claim.is_cost else ("seeds", "too few seeds")
+    return Obstacle(kind, short, f"{short}: {count} of {SEEDS_FOR_VERDICT}") if count < SEEDS_FOR_VERDICT else None
+
+
+def adjusted_p_values(outcomes: Sequence[Outcome | None]) -> list[float | None]:
+    """Correct the p-values of a paper's claims for their number; a claim that cannot be tested has None.
+
+    Primary claims share Holm's correction, all others Benjamini and Hochberg's.
+    """
+    tested = {
+        number: outcome
+        for number, outcome in enumerate(outcomes)
+        if outcome and not find_obstacle(outcome.claim, outcome)
+    }
+    adjusted: list[float | None] = [None] * len(outcomes)
+    for primary in (True, False):
+        family = {
+            number: min(outcome.p_values) for number, outcome in tested.items() if outcome.claim.primary == primary
+        }
+        p_values_of_family = list(family.values())
+        corrected = (
+            holm(p_values_of_family)
+            if primary or not p_values_of_family
+            else false_discovery_control(p_values_of_family).tolist()
+        )
+        for number, p in zip(family, corrected, strict=True):
+            adjusted[number] = p
+    return adjusted
+
+
+def verdict_of(outcome: Outcome, adjusted_p: float) -> str:
+    """Return the verdict of a test; the first rule that holds decides."""
+    p_for, p_against = outcome.p_values
+    if adjusted_p < SIGNIFICANCE_LEVEL:
+        return SUPPORTED if p_for < p_against else AGAINST
+    if min(p_for, p_against) < SIGNIFICANCE_LEVEL:
+        return LEANING if p_for < p_against else LEANING_AGAINST
+    is_directed = outcome.claim.direction in ("higher", "lower")
+    is_within = all(
+        max(sample.p_above(-BLEU_MARGIN), sample.p_below(BLEU_MARGIN)) < SIGNIFICANCE_LEVEL
+        for sample in outcome.samples
+    )
+    return NO_DIFFERENCE if outcome.claim.is_bleu and is_directed and is_within else OPEN
