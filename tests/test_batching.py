@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import make_experiment
 
-from context_nmt.corpus.batching import length_batches, pad
+from context_nmt.corpus.batching import document_batches, length_batches, pad
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
 from context_nmt.files import UserError
@@ -44,6 +44,14 @@ def test_without_random_pairs_are_sorted_and_batches_are_full(lengths, tokens):
     for batch, following in pairwise(batches):
         larger = [*batch, following[0]]
         assert len(larger) * max(source[larger].max(), target[larger].max()) > tokens
+
+
+@pytest.mark.parametrize(("reach", "tokens", "sizes"), [(0, 8, [2, 2, 1]), (0, 11, [2, 2, 1]), (1, 12, [3, 2])])
+def test_a_batch_of_a_document_is_full_at_its_bound(reach, tokens, sizes):
+    """The sentence before the first counts, too."""
+    lengths = np.full(5, 4)
+    batches = document_batches(lengths, lengths, [range(5)], receptive_sentences=reach, tokens=tokens)
+    assert [len(batch) for batch in batches] == sizes
 
 
 def test_with_random_the_order_changes_but_batches_stay_alike_in_length():
