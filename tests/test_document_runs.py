@@ -85,7 +85,7 @@ def test_batches_that_are_recorded_fit_with_the_sentences_before_them(experiment
     model = load_run(experiment.model("joint-1"), CPU, corpus)
 
     def recorded_states(tokens):
-        monkeypatch.setattr(recording, "TOKENS", tokens)
+        monkeypatch.setattr(recording, "BATCH_TOKENS", tokens)
         sizes, total, positions = [], 0.0, 0
         handle = model.register_forward_hook(lambda _, inputs, __: sizes.append(max(ids.numel() for ids in inputs[:2])))
         analysed = recording.AnalysisInput(model, corpus, "valid", DecodingSettings())

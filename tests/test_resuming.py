@@ -72,9 +72,8 @@ def test_killed_twenty_times_it_ends_in_the_same_bytes(tmp_path):
     print(f"seed {seed}")  # pytest shows it when the test fails
     moments = random.Random(seed)
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(
-        ["context_nmt.training.trainer", "torch._dynamo"]
-    )  # the latter comes with the optimiser
+    # torch._dynamo comes with the optimiser.
+    processes.set_forkserver_preload(["context_nmt.training.trainer", "torch._dynamo"])
     inside = 0
     for kill in range(20):
         process = processes.Process(target=train_in, args=(experiment.folder,))

@@ -49,7 +49,7 @@ def refuse_inputs(output: Path, inputs: Iterable[Path | None]) -> None:
     """Raise UserError if `output` is one of the input files, even under another path or through a link."""
     for path in inputs:
         if path is not None and path.exists() and output.exists() and path.samefile(output):
-            raise UserError(f"--output {output} is also an input; choose another file")
+            raise UserError(f"--output is {output}, which is also an input; choose another file")
 
 
 @contextmanager

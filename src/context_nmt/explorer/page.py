@@ -68,9 +68,7 @@ class Earlier:
     seen: Side  # of the words that are attended to
     first: int  # the oldest earlier sentence: an index into the page's sentences
     sentences: Shares  # [W, k], oldest first; a row sums to 1
-    words: list[
-        Shares
-    ]  # k of [W, words of the earlier sentence]; a row sums to 1, or to 0 if the sentence has no words
+    words: list[Shares]  # k of [W, words of the earlier sentence]; a row sums to 1, or 0 if the sentence has no words
 
 
 @dataclass(frozen=True, kw_only=True)

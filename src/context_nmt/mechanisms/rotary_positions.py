@@ -32,7 +32,7 @@ SLOTS = ("encoder_self_attention", "decoder_self_attention")
 class Settings(Checked):
     """The slowest rotation."""
 
-    base: PositiveNumber = 10000.0
+    base: PositiveNumber = 10000.0  # of the angles: the last pair turns by about 1 / base per position
 
 
 def build(settings: Settings, place: Place) -> "RotaryAttention":

@@ -154,9 +154,8 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
         for key in ("groups", "contrastive"):
             corpus_settings.pop(key, None)
         corpus_settings.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
-        parameters.yaml_set_comment_before_after_key(
-            "text", before="\n"
-        )  # the empty line was removed with the last key
+        # The empty line was removed with the last key.
+        parameters.yaml_set_comment_before_after_key("text", before="\n")
     if recipe.source not in (None, corpus_settings["source"]):
         probing.update(sentences=[], tasks=None)  # the tasks are in another language
     corpus_settings["source"] = recipe.source or corpus_settings["source"]

@@ -18,12 +18,8 @@ from context_nmt.settings.text import CorpusSettings
 PAPERS_FOLDER = Path(__file__).with_name("papers")
 ANY_LANGUAGES = "any"
 ITERATIONS_METRIC = "iterations"  # of decoding a sentence, as many as words for an autoregressive system
-COST_METRICS = (
-    "parameters",
-    "training_speed",
-    "decoding_speed",
-    ITERATIONS_METRIC,
-)  # do not depend on a system's output
+# These do not depend on a system's output.
+COST_METRICS = ("parameters", "training_speed", "decoding_speed", ITERATIONS_METRIC)
 BLEU_MARGIN = 0.5  # systems that differ by at most this are alike
 
 

@@ -16,9 +16,7 @@ from context_nmt.settings import (
 
 AttentionSlot = Literal["encoder_self_attention", "decoder_self_attention", "cross_attention"]
 LayerSlot = Literal[AttentionSlot, "encoder_feed_forward", "decoder_feed_forward"]  # in every layer
-OutputSlot = Literal[
-    "encoder_output", "decoder_output"
-]  # after a stack, with access to previous sentences; mostly empty
+OutputSlot = Literal["encoder_output", "decoder_output"]  # after a stack, over previous sentences; mostly empty
 ModelSlot = Literal["norm", OutputSlot]  # filled once for the whole model
 Slot = Literal[LayerSlot, ModelSlot]
 

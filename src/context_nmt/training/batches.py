@@ -52,9 +52,7 @@ class Batch:
         """Copy all tensors to a device, for a GPU asynchronously."""
         tensors = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
         if device.type == "cuda":
-            tensors = {
-                name: tensor.pin_memory() for name, tensor in tensors.items()
-            }  # otherwise copies are synchronous
+            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}  # else copies are synchronous
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
 
 
