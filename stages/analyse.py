@@ -19,12 +19,12 @@ def main(
             locality_entropy                of cross-attention, in bits, by decoder layer and over all of them
             locality_entropy_of_mean_map    the same for the attention map averaged over heads
             local_share                     share of the attention that is local, by layer, where it is gated
-            divergence_PLACE                JS in nats between the two attentions of a dual context, by layer and over
-                                            its layers; PLACE is encoder or decoder
-            literal_divergence_PLACE        the same for maxima over heads that are not renormalized
-            head_divergence_PLACE           the mean divergence between pairs of heads
-            gate_PLACE_SIDE                 share of the context in a query, key or value, by layer, over its layers,
-                                            and by part of speech; PLACE can also be cross
+            divergence_KIND                 JS in nats between the two attentions of a dual context, by layer and over
+                                            its layers; KIND is encoder or decoder
+            literal_divergence_KIND         the same for maxima over heads that are not renormalized
+            head_divergence_KIND            the mean divergence between pairs of heads
+            gate_KIND_SIDE                  share of the context in a query, key or value, by layer, over its layers,
+                                            and by part of speech; KIND can also be cross
             ngram_accuracy                  percentage of the n-grams that are in the reference, by n from 1 to 10
             bleu_of_iterations              sacrebleu of a masked model, by number of iterations
             bleu_of_units                   sacrebleu by length, where the source has at least 0, 10, … 50 units;

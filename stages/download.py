@@ -16,10 +16,11 @@ def main(
 ) -> None:
     """Download or generate one corpus as plain text, in the experiment's folder.
 
-    Reads metrics/plans/data.CORPUS.json, the entry of data/params.yaml. The environment variable DATA_MIRROR, a folder
-    or the start of a URL, is tried first, as DATA_MIRROR/CORPUS/FILE. If the entry has no checksum, the first download
-    records it and later ones must match it. Downloads are kept in ROOT/data/.downloads for other corpora. A miniature
-    is generated; src/context_nmt/miniature/README.md describes its files. Writes
+    Reads metrics/plans/data.CORPUS.json, the entry of data/params.yaml. A file is first looked for at
+    DATA_MIRROR/CORPUS/FILE, where the environment variable DATA_MIRROR is a folder or the start of a URL. If the entry
+    has no checksum, the first download records it and later ones must match it. Downloads are kept in
+    ROOT/data/.downloads for other corpora. A miniature is generated; src/context_nmt/miniature/README.md describes its
+    files. Writes
 
         data/CORPUS/SPLIT.LANGUAGE   one sentence per line, with the same number of lines in all languages
         data/CORPUS/SPLIT.documents  the line number, from 0, of each document's first sentence, if known

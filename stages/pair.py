@@ -7,9 +7,9 @@ from context_nmt.settings.parameters import Experiment
 def main() -> None:
     """Record for every variant the hashes of its translations and of its baseline's.
 
-    A significance test takes minutes and depends on two variants, which DVC cannot express: a matrix item cannot choose
-    its dependencies. The scores and tests of a variant therefore depend on a small file of its own, which changes only
-    with the `baseline`, the seeds or the translations.
+    A significance test takes minutes and depends on two variants, of which a DVC matrix can name only one. The scores
+    and tests of a variant therefore depend on a small file of its own, which changes only with the `baseline`, the
+    seeds or the translations.
 
     Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes
 

@@ -227,7 +227,7 @@ def layer_context(states: Sequence[Tensor], inputs: Sequence[Tensor], *, causal:
         "stack_states": tuple(tensor[None] for tensor in states),
         "stack_inputs": tuple(tensor[None] for tensor in inputs),
         "mask": mask.tril() if causal else mask,
-        "padding": ids.bool(),
+        "real_tokens": ids.bool(),
         "ids": ids,
     }
     return LayerContext(**(defaults | fields), causal=causal)

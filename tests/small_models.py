@@ -79,7 +79,7 @@ class InADocument(nn.Module):
         return self.model.with_context(self.model.encode_without_context(source), self.context(len(source)))
 
     def start(self, memory: Memory) -> DecodingState:
-        return self.model.start(memory, self.context(len(memory.padding)))
+        return self.model.start(memory, self.context(len(memory.real_tokens)))
 
     def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
         return self.model.step(tokens, state)

@@ -176,7 +176,12 @@ def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
     plain.load_state_dict(scaled.state_dict(), strict=False)  # without the scale
     queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
     context = LayerContext(
-        (queries,), (queries,), mask, causal=False, padding=mask[0, 0].expand(2, 3), ids=mask[0, 0].expand(2, 3).long()
+        (queries,),
+        (queries,),
+        mask,
+        causal=False,
+        real_tokens=mask[0, 0].expand(2, 3),
+        ids=mask[0, 0].expand(2, 3).long(),
     )
     torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))
 

@@ -73,7 +73,7 @@ def test_the_length_is_read_off_the_first_state():
     assert_close(model.encode_with_length(longer)[1], before, **EXACT)
     memory = model.encode(SOURCE)  # without the extra token
     assert [states.shape for states in memory.states] == [(3, 5, WIDTH)] * (LAYERS + 1)
-    assert torch.equal(memory.padding, SOURCE != PADDING)
+    assert torch.equal(memory.real_tokens, SOURCE != PADDING)
     with torch.no_grad():
         model.length_embedding.weight[5] *= 2
         _, after = model.encode_with_length(SOURCE)

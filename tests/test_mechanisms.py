@@ -142,7 +142,7 @@ def test_the_inputs_of_an_attention(recorded, slot):
         assert slot == "cross_attention" or queries is context.stack_inputs[-1]
         assert torch.equal(context.mask, mask.view(-1, 1, *mask.shape[-2:]))
         assert context.causal == (slot == "decoder_self_attention")
-        assert torch.equal(context.padding, ids != PADDING)
+        assert torch.equal(context.real_tokens, ids != PADDING)
         assert context.state is None
         assert_close(context.memory_states, memory if slot == "cross_attention" else ())
 
@@ -188,7 +188,7 @@ def test_in_a_step_every_sublayer_has_a_state_of_its_own(recorded):
     assert all(isinstance(context.state, dict) for context in contexts)
     assert len({id(context.state) for context in contexts}) == 2 * LAYERS
     for context in contexts:
-        assert context.padding.shape == (len(SOURCE), 1)
+        assert context.real_tokens.shape == (len(SOURCE), 1)
         assert all(state.shape == (len(SOURCE), 1, WIDTH) for state in context.stack_states + context.stack_inputs)
     assert [context.causal for context in contexts] == [True] * LAYERS + [False] * LAYERS
 

@@ -206,7 +206,7 @@ def test_a_residual_may_start_from_the_queries(norm):
     states = torch.randn(2, 3, WIDTH)
     mask = torch.ones(1, 1, 1, 3, dtype=torch.bool)
     ids = torch.ones(2, 3, dtype=torch.long)
-    context = LayerContext((states,), (), mask, causal=False, padding=ids.bool(), ids=ids)
+    context = LayerContext((states,), (), mask, causal=False, real_tokens=ids.bool(), ids=ids)
     first, cross, last = (shake(Residual(nn.LayerNorm(WIDTH), pre=norm == "pre", dropout=0.0)) for _ in range(3))
     parts = {
         "self_attention": ZeroAttention(),

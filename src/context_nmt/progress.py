@@ -78,8 +78,8 @@ def tracked(
 class Progress:
     """The progress of `total` units of work, of which `done` were done before; it is shown inside its `with` block.
 
-    Inside the block of another Progress it is not shown; it fills that one's current step, which ends at `advance`.
-    Without a name it is never shown itself.
+    A Progress inside the block of another is not shown; it fills the current step of the outer one, which ends at
+    `advance`. Without a name it is never shown.
     """
 
     def __init__(self, name: str | None, total: float | None = None, unit: str = "", *, done: float = 0) -> None:

@@ -5,8 +5,7 @@
     sentencepiece.joint.model or sentencepiece.LANGUAGE.model        from the bpe stage
     corpus.json  vocabulary.LANGUAGE.txt                             from the bpe stage
 
-The average stage copies the files. Only `TextChain` imports the text tools, so that training, which translates its
-validation set, runs without them.
+The average stage copies the files.
 """
 
 from collections.abc import Iterable, Iterator

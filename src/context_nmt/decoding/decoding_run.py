@@ -34,9 +34,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
     If torchrun started several processes, they share the work, and the first process writes.
     """
     try:
-        from context_nmt.corpus.text_chain import (
-            TextChain,  # imported here, because other modules search without the text tools
-        )
+        from context_nmt.corpus.text_chain import TextChain  # here, because translate_ids needs no text tools
     except ModuleNotFoundError as error:
         raise UserError(f"the package {error.name} is missing; decoding needs it to turn units into text") from None
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))

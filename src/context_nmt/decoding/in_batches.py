@@ -73,7 +73,7 @@ def process_batches(
     def speed() -> str:
         return f"{len(results) / max(1e-9, time.perf_counter() - since):,.1f} sentences/s"
 
-    def tokens(batch: Indices) -> int:  # they predict the remaining time better than sentences
+    def tokens(batch: Indices) -> int:  # predict the remaining time better than the number of sentences
         return int((lengths[batch] + 1).sum())
 
     with (

@@ -94,7 +94,7 @@ class RecordedBatch:
     outputs: Outputs
     sentences: list[int]  # their numbers in the test set
     source: Tensor  # bool [B, S], True = real unit, END included
-    encoder: Tensor  # bool [B, P + S]: the encoder's positions, of which the first P (0 or more) are not units
+    encoder: Tensor  # bool [B, P + S]: encoder positions; the first P are not units: 1 in masked models, else 0
     target: Tensor  # bool [B, T], True = real position of the decoder
 
 

@@ -167,7 +167,7 @@ def mean_states(model: Model, sentences: list[NDArray[np.int64]]) -> Tensor:
 
     def encode_batch(batch: Indices) -> list[NDArray[np.floating]]:
         memory = model.encode(torch.from_numpy(pad([sentences[number] for number in batch], last=END)).to(model.device))
-        real = memory.padding[..., None]
+        real = memory.real_tokens[..., None]
         return list(((memory.states[-1] * real).sum(1) / real.sum(1)).cpu().numpy())
 
     batches = length_batches(lengths + 1, lengths + 1, tokens=BATCH_TOKENS)

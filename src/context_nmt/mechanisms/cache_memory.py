@@ -10,7 +10,7 @@ The paper's letters, for a position t with decoder state s_t and cross-attention
 A sentence's words enter the cache when it is complete. The cell of a word that is already in the cache becomes the mean
 of its content and the new c and s; a new word takes the cell of the least recently used word. There are two
 simplifications: the cache is filled only from the last `sentences` sentences, so older content of a cell is forgotten;
-and a word that returns after it lost its cell has its earlier uses again. Gradients stop at the cells. Without a
+and a word that re-enters the cache regains its earlier uses. Gradients stop at the cells. Without a
 previous sentence, out = s_t.
 """
 

@@ -90,7 +90,7 @@ class ContextAwareSelfAttention(nn.Module):
             contexts += context.stack_inputs[:-1]
         if len(contexts) < 2:  # a single mean is projected once, not at each position
             return contexts[0] if contexts else context.stack_inputs[0]
-        return torch.cat([tensor.expand(-1, context.padding.size(1), -1) for tensor in contexts], dim=-1)
+        return torch.cat([tensor.expand(-1, context.real_tokens.size(1), -1) for tensor in contexts], dim=-1)
 
 
 class Contextualised(nn.Module):
@@ -128,7 +128,7 @@ def _mean(states: Tensor, context: LayerContext) -> Tensor:
     if context.causal:
         count = torch.arange(1, states.size(1) + 1, device=states.device, dtype=states.dtype)
         return states.cumsum(dim=1) / count[:, None]
-    real = context.padding[:, :, None].to(states.dtype)
+    real = context.real_tokens[:, :, None].to(states.dtype)
     return (states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
 
 

@@ -91,7 +91,7 @@ class LocalContext(nn.Module):
         length, left = inputs.size(1), self.kernel_size - 1
         if not context.causal:
             left //= 2
-        real = inputs * context.padding[:, :, None]
+        real = inputs * context.real_tokens[:, :, None]
         if context.state is None:
             padded = functional.pad(real, (0, 0, left, self.kernel_size - 1 - left))
         else:

@@ -11,8 +11,8 @@ The paper's letters, for a position t with state h_t and previous sentences j = 
 
 The paper multiplies h_t by lam and has no b; these equations follow its code, where lam has the opposite meaning. Norms
 divide by the sample standard deviation plus 1e-6, as in OpenNMT. A previous sentence without a known word counts as
-missing. If all are missing, out = LN_out(h_t); the code then averages arbitrary words (`bypass: false`). By default,
-gradients stop at the context and at both queries, as in the code.
+missing. If all are missing, out = LN_out(h_t); the authors' code instead averages arbitrary words (`bypass: false`). By
+default, gradients stop at the context and at both queries, as in the code.
 """
 
 import math

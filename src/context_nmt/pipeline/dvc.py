@@ -7,7 +7,7 @@ than 80 characters may be wrapped at other spaces.
 
 If two clones have run stages of one experiment, both have changed its dvc.lock. Git merges it by lines, which can lose
 stages or mix two of them. This module merges it by stages, and DVC, which compares hashes, then runs the stages whose
-inputs do not match. The merge is necessary: DVC's run cache restores no stage with outputs in git, such as trainings.
+inputs do not match. The merge is necessary: DVC's run cache does not restore stages with outputs in git.
 """
 
 import logging

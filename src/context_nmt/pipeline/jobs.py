@@ -78,7 +78,7 @@ def stages_to_run(stages: "dict[str, Stage]", *, allow_missing: bool, at_once: b
 def _must_be_rebuilt(stage: "Stage", stages: "dict[str, Stage]", allow_missing: bool) -> bool:
     """Return whether DVC must run a stage because it is new, or an output or an input that no stage writes is missing.
 
-    A changed stage can turn out unchanged once the stages upstream have run.
+    A changed stage need not run if the stages upstream write the same outputs as before.
     """
     upstream_outputs = [path for name in stage.upstream for path in stages[name].outputs]
     inputs = [path for path in stage.dependencies if not _overlap([path], upstream_outputs)]

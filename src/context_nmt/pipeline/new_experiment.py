@@ -29,9 +29,8 @@ REPOSITORY_FILES = {
 """,
     ".dvcignore": "__pycache__/\n.*.partial\n.*.earlier\n",
 }
-REAL_TEXT_EXPERIMENT = (
-    "multi30k-en-de"  # its recipe suits written text; the default one suits the miniature's few words
-)
+# Its recipe suits written text; the default one suits the miniature's few words.
+REAL_TEXT_EXPERIMENT = "multi30k-en-de"
 PACKAGED_PROJECT = Path(__file__).parents[1] / "project"  # in an installed package, see setup.py
 CORE, NO_GIT = "[core]\n", "    no_scm = true\n"  # lines of .dvc/config; DVC refuses a folder without git otherwise
 

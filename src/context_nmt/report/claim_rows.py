@@ -93,15 +93,15 @@ class ClaimRow(DescribedModel):
     standard_error: float | None = Field(description="of the difference, see docs/reference/measures.md")
     degrees_of_freedom: float | None = Field(description="of the t test")
     p: float | None = Field(
-        description="of this claim alone: for it, that of its hardest comparison; against it, the smallest times their"
-        " number. Two-sided; of equality, two one-sided tests"
+        description="p before correction. For the claim, the largest p of its comparisons; against it, the smallest,"
+        " times their number. Two-sided, except for equality (two one-sided tests)"
     )
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
     verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     kind: str = Field(
-        description="of what stands in the way of a verdict: confounded, ceiling or text (the numbers do not answer the"
-        " claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or seeds (too"
-        " few); empty if nothing does"
+        description="kind of obstacle to a verdict, empty if there is none: confounded, ceiling or text (the numbers do"
+        " not answer the claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or"
+        " seeds (too few)"
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")

@@ -133,9 +133,8 @@ class PaperTable(Checked):
     title: str
     source: str  # where in the paper the numbers are, with remarks on them
     languages: str | None = None
-    replica: tuple[
-        MeasureSpec, ...
-    ] = ()  # on other text; if unset, the columns other than scores or, without any, the tested metric
+    # on other text; by default the columns that are not scores or, if there are none, the tested metric
+    replica: tuple[MeasureSpec, ...] = ()
     across: str = ""  # label of a figure's axis, on which either its columns or its rows have positions
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
@@ -204,9 +203,7 @@ class Claim(Checked):
     gains: bool = False  # compare the gains of both systems over their own baselines
     primary: bool = False  # one of the few claims that the paper stands on
     direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
-    margin: float | None = (
-        None  # systems that differ by at most this are alike; a share of speeds; BLEU_MARGIN if unset
-    )
+    margin: float | None = None  # systems that differ by at most this are alike; of speeds, a share; else BLEU_MARGIN
     published: float | None = None  # the difference in the paper's text, if it is not in the table
     own_text: bool = False  # experiments on other text say nothing about it
     note: str = ""  # on its test, in a few words

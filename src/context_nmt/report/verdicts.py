@@ -44,9 +44,7 @@ class Confound(Checked):
 
     short: str  # a few words
     says: str  # a sentence or two
-    kind: Literal["confounded", "ceiling", "text"] = (
-        "confounded"  # ceiling: both near the best; text: unlike the paper's
-    )
+    kind: Literal["confounded", "ceiling", "text"] = "confounded"  # ceiling: both near the best; text: not the paper's
     corpora: tuple[str, ...] = ()  # of experiments
     experiments: tuple[str, ...] = ()  # their folders
     updates: int | None = None  # of an experiment's recipe

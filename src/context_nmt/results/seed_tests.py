@@ -97,8 +97,8 @@ class Sample:
 def p_values(direction: str, margin: float, samples: Sequence[Sample]) -> tuple[float, float]:
     """Return the p-value for a claim and the p-value against it; `samples` has a comparison with each other system.
 
-    Both are two-sided, except for equality: two one-sided tests at their own level (TOST). For the claim, the largest p
-    of all comparisons counts; against it, the smallest times their number (Bonferroni).
+    Both are two-sided, except for equality: two one-sided tests at their own level (TOST). The p for the
+    claim is the largest of its comparisons; the p against it is the smallest, times their number (Bonferroni).
     """
     pairs = []
     for sample in samples:

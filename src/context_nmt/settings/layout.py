@@ -1,4 +1,4 @@
-"""The paths of all files of an experiment; paths are defined only here and in run_layout.py."""
+"""The paths of an experiment's files that reports and measures read, besides those in run_layout.py."""
 
 from dataclasses import dataclass
 from pathlib import Path

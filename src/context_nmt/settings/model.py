@@ -111,7 +111,7 @@ class TrainingSettings(Checked):
     maximum_updates: PositiveInteger = 100_000  # updates after which training ends
     # epochs after which training ends, unless it has made maximum_updates before; by default only updates count
     maximum_epochs: PositiveInteger | None = None
-    # in units; longer training pairs are left out and counted; joined sentences may be longer
+    # in units; longer training pairs are left out, and their number is reported; it does not limit joined sentences
     maximum_sentence_length: PositiveInteger = 256
     schedule: ScheduleSettings = ScheduleSettings()
     adam_beta1: ShareBelowOne = 0.9  # decay of the mean of gradients

@@ -40,7 +40,7 @@ class Batch:
     source: Tensor  # [B, S], END after each sentence
     target_inputs: Tensor  # [B, T], BEGIN before each sentence
     targets: Tensor  # [B, T], END after each sentence, PADDING at positions that are not predicted
-    predicted: Tensor  # [N] indices of predicted positions among B * T; a GPU would have to stop to find them
+    predicted: Tensor  # [N] indices of predicted positions among B * T; to find them, a GPU would have to stop
     previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, or -1
 
     @property

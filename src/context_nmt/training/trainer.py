@@ -71,7 +71,7 @@ class Trainer:
     validation_bleu: Callable[[Model], float] | None
 
     def run(self) -> None:
-        """Train until maximum_updates, maximum_epochs or until patience runs out; same seed, same machine, same bytes.
+        """Train until maximum_updates, maximum_epochs or the end of patience, to the same bytes on the same machine.
 
         Every process of a training calls it; the first process writes. Raise UserError if the training has diverged, at
         the next validation or the next time the state is saved, and if processes resume from different states. After

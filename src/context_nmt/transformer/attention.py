@@ -28,7 +28,7 @@ class LayerContext:
     stack_inputs: tuple[Tensor, ...]  # [i] queries of the self-attention in layer i + 1, [-1] this layer's queries
     mask: Tensor  # bool [B or 1, 1, T_query or 1, T_key]
     causal: bool  # whether position t must not depend on later ones; the mask then hides only those
-    padding: Tensor  # bool [B, T] of the queries, True = real token
+    real_tokens: Tensor  # bool [B, T] of the queries, True = real token
     ids: Tensor  # [B, T] units of the queries
     memory_states: tuple[Tensor, ...] = ()  # for cross-attention: encoder states, [0] embeddings, [-1] output
     memory_ids: Tensor | None = None  # for cross-attention: units of the source, [B, S]
@@ -45,7 +45,7 @@ class LayerContext:
         return replace(self, memory_states=memory_states, memory_ids=ids, mask=mask, state=state, causal=False)
 
 
-class Attention(Protocol):
+class LayerMechanism(Protocol):
     """The attention or the feed-forward network of a layer: queries [B, T, D] -> [B, T, D].
 
     Optional attributes:
@@ -132,7 +132,7 @@ def merge_heads(states: Tensor) -> Tensor:
     return states.transpose(1, 2).flatten(2)
 
 
-def attend_to_memory(attention: Attention, queries: Tensor, context: LayerContext) -> Tensor:
+def attend_to_memory(attention: LayerMechanism, queries: Tensor, context: LayerContext) -> Tensor:
     """Queries [B * K, T, D] over a memory of B rows -> [B * K, T, D]; K hypotheses become K * T positions of one row.
 
     If K > 1, the attention must have `independent_queries`. With K = 6 this halves the time of cross-attention, because
@@ -149,7 +149,7 @@ def attend_to_memory(attention: Attention, queries: Tensor, context: LayerContex
         context,
         stack_states=tuple(map(fold, context.stack_states)),
         stack_inputs=tuple(map(fold, context.stack_inputs)),
-        padding=context.padding.reshape(rows, -1),
+        real_tokens=context.real_tokens.reshape(rows, -1),
         ids=context.ids.reshape(rows, -1),
     )
     return attention(fold(queries), folded).reshape(queries.shape)
@@ -183,8 +183,8 @@ class ScaledDotProduct(nn.Module):
     ) -> Tensor:
         """Queries [B, H, T, D/H], keys and values [B, H, S, D/H], mask [B or 1, 1, T or 1, S] -> [B, H, T, D/H].
 
-        With `causal`, the mask must hide only later positions, and is not used on a GPU. A bias [B or 1, H or 1, T, S]
-        is added to the scores.
+        With `causal`, the mask must hide only later positions, so that a GPU can do without it. A bias
+        [B or 1, H or 1, T, S] is added to the scores.
         """
         if torch.is_autocast_enabled("cpu") and torch.is_grad_enabled():
             # On a CPU, the backward pass of PyTorch's kernel takes 27 ms in bf16 and 2 ms in fp32.
@@ -221,7 +221,7 @@ class MultiHeadAttention(nn.Module):
         self, *, width: int, heads: int, bias: bool, dropout: float, independent_queries: bool = False
     ) -> None:
         super().__init__()
-        self.independent_queries = independent_queries  # see Attention; each subclass states it for itself
+        self.independent_queries = independent_queries  # not inherited: each subclass sets it, see LayerMechanism
         self.heads = heads
         self.query = linear(width, width, bias=bias)
         self.key = linear(width, width, bias=bias)

@@ -14,13 +14,13 @@ from context_nmt.transformer.attention import Place
 class Facts:
     """The value of FACTS in a mechanism's file."""
 
-    parameters: Callable[[Place], int] | None = None  # parameters of one layer by the paper's count, with `settings`
+    parameters: Callable[[Place], int] | None = None  # the paper's count for one layer with `settings`
     settings: dict[str, Any] = field(default_factory=dict)  # settings for which these facts hold
     # sets all weights of the first module, so that it equals the second
     neutral: Callable[[nn.Module, nn.Module], None] | None = None
     equals: Callable[[Place], nn.Module] | None = None  # builds this second module; None = the slot's plain mechanism
     other_settings: tuple[dict[str, Any], ...] = ()  # further settings to test against the contract
-    refused: tuple[tuple[dict[str, Any], str], ...] = ()  # invalid settings, each with words of its error message
+    refused: tuple[tuple[dict[str, Any], str], ...] = ()  # invalid settings, each with a part of its error message
     dropping: frozenset[str] = frozenset({"attention_dropout"})  # the dropout probabilities of `Place` that it applies
     # floating-point operations other than matrix products, such as scans and Fourier transforms, of one forward and
     # backward pass of one layer over a sentence with this number of units

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from context_nmt.transformer.attention import Attention, Dropout, LayerContext, State, attend_to_memory
+from context_nmt.transformer.attention import Dropout, LayerContext, LayerMechanism, State, attend_to_memory
 
 
 class Residual(nn.Module):
@@ -29,15 +29,15 @@ class Residual(nn.Module):
         return states if self.pre else self.norm(states)
 
 
-def _residual_input(attention: Attention, states: Tensor, queries: Tensor) -> Tensor:
-    """Return the tensor that an attention's output is added to; see Attention."""
+def _residual_input(attention: LayerMechanism, states: Tensor, queries: Tensor) -> Tensor:
+    """Return the tensor that an attention's output is added to; see LayerMechanism."""
     return queries if getattr(attention, "residual_of_queries", False) else states
 
 
 class FeedForward(nn.Module):
     """A layer's feed-forward network with the residual connection around it."""
 
-    def __init__(self, *, network: Attention, residual: Residual) -> None:
+    def __init__(self, *, network: LayerMechanism, residual: Residual) -> None:
         super().__init__()
         self.residual = residual
         self.network = network
@@ -50,7 +50,7 @@ class FeedForward(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward."""
 
-    def __init__(self, *, self_attention: Attention, residual: Residual, feed_forward: FeedForward) -> None:
+    def __init__(self, *, self_attention: LayerMechanism, residual: Residual, feed_forward: FeedForward) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.residual = residual
@@ -71,9 +71,9 @@ class DecoderLayer(nn.Module):
     def __init__(
         self,
         *,
-        self_attention: Attention,
+        self_attention: LayerMechanism,
         residual: Residual,
-        cross_attention: Attention,
+        cross_attention: LayerMechanism,
         cross_residual: Residual,
         feed_forward: FeedForward,
     ) -> None:
@@ -105,13 +105,13 @@ class Memory:
     """The encoder's output, which the decoder attends to."""
 
     states: tuple[Tensor, ...]  # [B, S, D] each: [0] embeddings, [i] output of layer i, [-1] the encoder's output
-    padding: Tensor  # bool [B, S], True = real token
+    real_tokens: Tensor  # bool [B, S], True = real token
     ids: Tensor  # [B, S] units
 
     @property
     def mask(self) -> Tensor:
         """The real tokens, as an attention mask [B, 1, 1, S]."""
-        return self.padding[:, None, None, :]
+        return self.real_tokens[:, None, None, :]
 
     def repeated(self, times: int) -> "Memory":
         """Return a memory with each row repeated `times` times."""
@@ -119,7 +119,7 @@ class Memory:
             return self
         return Memory(
             tuple(states.repeat_interleave(times, dim=0) for states in self.states),
-            self.padding.repeat_interleave(times, dim=0),
+            self.real_tokens.repeat_interleave(times, dim=0),
             self.ids.repeat_interleave(times, dim=0),
         )
 
@@ -132,16 +132,16 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm
 
-    def forward(self, embedded: Tensor, padding: Tensor, ids: Tensor) -> Memory:
-        """Embedded source [B, S, D], padding [B, S] (True = real), ids [B, S] -> memory."""
+    def forward(self, embedded: Tensor, real_tokens: Tensor, ids: Tensor) -> Memory:
+        """Embedded source [B, S, D], real tokens [B, S], ids [B, S] -> memory."""
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
         for layer in self.layers:
-            mask = padding[:, None, None, :]
-            context = LayerContext(states, inputs, mask, causal=False, padding=padding, ids=ids)
+            mask = real_tokens[:, None, None, :]
+            context = LayerContext(states, inputs, mask, causal=False, real_tokens=real_tokens, ids=ids)
             output, queries = layer(states[-1], context)
             states, inputs = (*states, output), (*inputs, queries)
-        return Memory((*states[:-1], self.final_norm(states[-1])), padding, ids)
+        return Memory((*states[:-1], self.final_norm(states[-1])), real_tokens, ids)
 
 
 class Decoded(NamedTuple):
@@ -178,7 +178,7 @@ class Decoder(nn.Module):
         self,
         embedded: Tensor,
         *,
-        padding: Tensor,
+        real_tokens: Tensor,
         ids: Tensor,
         mask: Tensor,
         causal: bool,
@@ -190,14 +190,20 @@ class Decoder(nn.Module):
         In decoding, B may be K times the number of rows of the memory: K hypotheses of each sentence in a row.
         """
         independent = self._have_independent_queries()
-        repeated = memory if all(independent) else memory.repeated(len(embedded) // len(memory.padding))
+        repeated = memory if all(independent) else memory.repeated(len(embedded) // len(memory.real_tokens))
         states: tuple[Tensor, ...] = (embedded,)
         inputs: tuple[Tensor, ...] = ()
         cross_output = embedded
         for index, layer in enumerate(self.layers):
             layer_state: dict[str, State | None] = {} if state is None else {**state[index]}
             context = LayerContext(
-                states, inputs, mask, causal=causal, padding=padding, ids=ids, state=layer_state.get("self_attention")
+                states,
+                inputs,
+                mask,
+                causal=causal,
+                real_tokens=real_tokens,
+                ids=ids,
+                state=layer_state.get("self_attention"),
             )
             layer_memory = memory if independent[index] else repeated
             cross_context = context.over_memory(

@@ -28,13 +28,11 @@ class SentenceContext:
     """The previous sentences of each of B sentences, and the states of the current one."""
 
     before: PreviousSentences
-    current_cross_output: Tensor | None = (
-        None  # [B, T, D] after the decoder: output of the last layer's cross-attention
-    )
+    current_cross_output: Tensor | None = None  # [B, T, D] after the decoder: of the last layer's cross-attention
     state: State | None = None  # in decoding, a dict that the mechanism owns, with a row per sentence
 
 
-class OutputContext(Protocol):
+class OutputMechanism(Protocol):
     """A mechanism after a stack: the stack's output [B, T, D] -> [B, T, D].
 
     A position of the result depends only on the same position of `states` and `current_cross_output`, and on previous

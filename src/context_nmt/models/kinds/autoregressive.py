@@ -40,7 +40,7 @@ class TranslationModel(Model):
         """Target ids [B, T] -> decoder states and the output of the last cross-attention, [B, T, D] each."""
         outputs: Decoded = self.decoder(
             self.target_embedding(target_inputs),
-            padding=target_inputs != PADDING,
+            real_tokens=target_inputs != PADDING,
             ids=target_inputs,
             mask=causal_mask(target_inputs.size(1), target_inputs.device),
             causal=True,
@@ -56,7 +56,7 @@ class TranslationModel(Model):
         """
         sentences, hypotheses = self.decoder.new_state()
         return {
-            "sentences": {"memory": (memory.states, memory.padding, memory.ids), "layers": sentences},
+            "sentences": {"memory": (memory.states, memory.real_tokens, memory.ids), "layers": sentences},
             "hypotheses": {"position": 0, "layers": hypotheses},
         }
 
@@ -71,7 +71,7 @@ class TranslationModel(Model):
         position = hypotheses["position"]
         decoded = self.decoder(
             self.target_embedding(tokens[:, None], first_position=position),
-            padding=torch.ones_like(tokens[:, None], dtype=torch.bool),
+            real_tokens=torch.ones_like(tokens[:, None], dtype=torch.bool),
             ids=tokens[:, None],
             mask=torch.ones(1, 1, 1, position + 1, dtype=torch.bool, device=tokens.device),
             causal=True,

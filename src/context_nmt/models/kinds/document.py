@@ -11,7 +11,7 @@ from context_nmt.models.kinds.autoregressive import DecodingState, TranslationMo
 from context_nmt.models.model import Model, Predictions
 from context_nmt.settings.model import ModelSettings
 from context_nmt.transformer.layers import Memory
-from context_nmt.transformer.sentence_context import OutputContext, PreviousSentences, SentenceContext
+from context_nmt.transformer.sentence_context import OutputMechanism, PreviousSentences, SentenceContext
 
 SentenceStates = dict[str, Tensor]  # keys of PreviousSentences, for N sentences or one; target keys may be missing
 
@@ -36,7 +36,11 @@ class DocumentModel(TranslationModel):
     in_documents: ClassVar[bool] = True
 
     def __init__(
-        self, *, encoder_output: OutputContext | None = None, decoder_output: OutputContext | None = None, **parts: Any
+        self,
+        *,
+        encoder_output: OutputMechanism | None = None,
+        decoder_output: OutputMechanism | None = None,
+        **parts: Any,
     ) -> None:
         super().__init__(**parts)
         self.encoder_output = encoder_output
@@ -101,7 +105,7 @@ class DocumentModel(TranslationModel):
     def start(self, memory: Memory, context: SentenceContext | None = None) -> DecodingState:
         """Return the decoding state before the first step; see TranslationModel."""
         state = super().start(memory)
-        context = context or self.empty_context(len(memory.padding))
+        context = context or self.empty_context(len(memory.real_tokens))
         return {**state, "sentences": {**state["sentences"], "context": replace(context, state={})}}
 
     def step(self, tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:

@@ -47,16 +47,16 @@ class MaskedLanguageModel(Model):
         lengths = memory.states[-1][:, 0] @ self.length_embedding.weight.T
         lengths = lengths.index_fill(1, torch.zeros(1, dtype=torch.long, device=source.device), -torch.inf)
         states = tuple(states[:, 1:] for states in memory.states)
-        return Memory(states, memory.padding[:, 1:], source), lengths
+        return Memory(states, memory.real_tokens[:, 1:], source), lengths
 
     def decode(self, target_inputs: Tensor, memory: Memory) -> Tensor:
         """Target ids with masks [B, T] -> decoder states [B, T, D]; every position sees all real positions."""
-        padding = target_inputs != PADDING
+        real_tokens = target_inputs != PADDING
         return self.decoder(
             self.target_embedding(target_inputs),
-            padding=padding,
+            real_tokens=real_tokens,
             ids=target_inputs,
-            mask=padding[:, None, None, :],
+            mask=real_tokens[:, None, None, :],
             causal=False,
             memory=memory,
         ).states
