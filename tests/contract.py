@@ -154,8 +154,9 @@ def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         states = model(SOURCE, TARGETS)
     states.float().sum().backward()
-    error = (states.float() - expected).square().mean().sqrt()
-    assert error < 0.1, error
+    errors = (states.float() - expected).abs()
+    assert errors.square().mean().sqrt() < 0.1, errors
+    assert errors.max() < 0.5, errors
 
 
 def check_recorded(mechanism: Mechanism, slot: str, facts: Facts) -> None:

@@ -26,8 +26,8 @@ TOP = 2.0 * 8000**-0.5 * 512**-0.5  # 9.88e-4
         (COSINE, {1: TOP / 8000, 4000: TOP / 2, 8000: TOP, 31_000: TOP * (0.5 + 0.5 * math.cos(math.pi / 4))}),
         (COSINE, {54_000: TOP / 2, 100_000: 0}),
         (COSINE | {"decay_updates": 10_000}, {8000: TOP, 13_000: TOP / 2, 18_000: 0, 25_000: 0, 100_000: 0}),
-        (COSINE | {"peak_rate": 1e-3, "warmup": 4000}, {2000: 1e-3, 4000: 2e-3, 52_000: 1e-3}),  # any width
-        (VASWANI | {"peak_rate": 1e-3, "factor": 0.5}, {4000: 2.5e-4, 8000: 5e-4, 32_000: 2.5e-4}),
+        (COSINE | {"peak_rate": 1e-3, "warmup": 4000}, {2000: 5e-4, 4000: 1e-3, 52_000: 5e-4}),  # any width
+        (VASWANI | {"peak_rate": 1e-3}, {8000: TOP, 32_000: TOP / 2}),  # a recipe's, which a variant does not unset
         (COSINE | {"warmup": 100_000}, {50_000: 1e5**-0.5 * 512**-0.5, 100_000: 2 * 1e5**-0.5 * 512**-0.5}),  # no decay
     ],
 )

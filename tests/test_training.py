@@ -158,6 +158,13 @@ def test_epochs_end_a_training_and_its_validations(tmp_path, slots, maximum_upda
     assert column(experiment, "learning_rate")[-1] == pytest.approx(0, abs=1e-12)
 
 
+def test_epochs_that_end_within_the_warmup_of_a_cosine_are_refused(tmp_path):
+    schedule = {"kind": "cosine", "warmup": 3}
+    training = {"maximum_epochs": 1, "batch_tokens": 100_000, "maximum_updates": 9, "schedule": schedule}
+    with pytest.raises(UserError, match=r"maximum_epochs is 1, which makes 1 updates; .*schedule\.warmup \(3\)"):
+        train(tmp_path, training=training)
+
+
 def test_sentences_that_are_too_long_are_left_out_and_counted(tmp_path):
     """The last update is validated even if it is not a multiple of validate_every."""
     settings = {"maximum_sentence_length": 4, "maximum_updates": 5, "validate_every": 2, "keep_last": 9}

@@ -181,6 +181,9 @@ def test_a_copied_run_has_its_search_settings_in_its_folder(experiment: Experime
         translated(copy, text)
     shutil.copy(plan, copy)
     assert translated(copy, text) == translated(run_folder, text)
+    (experiment.folder / "best").symlink_to(run_folder)
+    for same in (experiment.folder / "best", run_folder / ".." / run_folder.name):
+        assert translated(same, text) == translated(run_folder, text)
     write_json(plan, asdict(DecodingSettings(maximum_length_ratio=0.0, maximum_length_offset=1)))
     assert translated(copy, text) != translated(run_folder, text)  # the copy keeps its own
 

@@ -53,7 +53,9 @@ def _use_code_of_project(folder: Path) -> None:
     for project in (folder, *folder.parents):
         source = project / "src"
         if (project / "stages/__main__.py").is_file() and (source / "context_nmt/__main__.py").is_file():
-            if source.resolve() != source_of_this_code:
+            if source.resolve() == source_of_this_code:
+                sys.path.append(str(project))  # for mechanisms in the project's folder
+            else:
                 path = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
                 command = [sys.executable, "-m", "context_nmt", *sys.argv[1:]]
                 os.execve(sys.executable, command, os.environ | {"PYTHONPATH": path})  # noqa: S606 (no shell is needed)

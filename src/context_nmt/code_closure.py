@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -112,20 +113,21 @@ def closure(root: Path, *files: Path) -> Digests:
 
 def digest_of_module(name: str, root: Path = ROOT) -> str:
     """Return a single digest of a module, given its `__name__`, and its imports."""
-    digests = closure(root, _file_of(name, root))
+    digests = closure(root, module_file(name, root))
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _file_of(module: str, root: Path) -> Path:
+def module_file(module: str, root: Path) -> Path:
     """Return the file of a module in src/, in the project's folder, or in an installed package."""
     path = f"{module.replace('.', '/')}.py"
     for folder in (root / "src", root):
         if (folder / path).is_file():
             return folder / path
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise UserError(f"no module {module}; it must be installed, or in the project's folder")
-    return Path(spec.origin)
+    with suppress(ModuleNotFoundError):  # of a package that the module is in
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin)
+    raise UserError(f"no module {module}; it must be installed, or in the project's folder")
 
 
 def _needed_by(root: Path, path: Path) -> Iterator[Path]:

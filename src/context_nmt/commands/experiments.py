@@ -94,7 +94,7 @@ def check(
     if modules:
         typer.echo(f"stages of the plans that name these modules: {', '.join(modules)}")
     if not stages and not modules:
-        typer.echo("no result depends on this file")
+        typer.echo("no stage or plan has this file among its code")
 
 
 def describe(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -81,9 +82,11 @@ def search_settings(run: Path) -> DecodingSettings:
 
     A copy of the folder has no plans beside it: raise UserError if it has no decoding.json either.
     """
-    variant = run.absolute().name.rpartition("-")[0]
-    plan = RunLayout(run.absolute().parent.parent.parent).plan(variant, "decoding")
-    path = next((path for path in (run / "decoding.json", plan) if path.is_file()), None)
+    paths = [run / "decoding.json"]
+    for folder in (Path(os.path.normpath(run.absolute())), run.resolve()):  # `runs`, or the run, may be a link
+        variant = folder.name.rpartition("-")[0]
+        paths.append(RunLayout(folder.parent.parent.parent).plan(variant, "decoding"))
+    path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise UserError(
             f"{run}: no search settings; copy metrics/plans/{variant}/decoding.json of its experiment into this folder"

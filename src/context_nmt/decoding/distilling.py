@@ -10,7 +10,7 @@ from context_nmt.decoding.in_batches import join_processes_with_workers
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import iterate_lines, replacing_folder, sha256, write_json, write_lines
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
-from context_nmt.models.devices import device_named
+from context_nmt.models.devices import device_named, resolve_precision
 from context_nmt.progress import tracked
 from context_nmt.settings import read_plan
 from context_nmt.settings.decoding import DecodingSettings
@@ -30,11 +30,12 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
     model = load_run(experiment.model(run), device_named(device), corpus)
     source = corpus.side(corpus.train, corpus.source)
+    precision = resolve_precision(settings.precision, model.device)
     files = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]
     for pattern in ("vocabulary.*.txt", f"{corpus.train}.{corpus.source}.*.npy"):
         files += sorted(corpus.training_folder.glob(pattern))
     # A change of these files, the code or the shard size, on which translations depend, gives another scratch folder.
-    dependencies = json.dumps([shard, digest_of_module(__name__), *map(sha256, files)])
+    dependencies = json.dumps([shard, precision, digest_of_module(__name__), *map(sha256, files)])
     scratch = experiment.scratch(f"distilled-{run}") / hashlib.sha256(dependencies.encode()).hexdigest()[:16]
     shards = [scratch / f"{start:010d}.txt" for start in range(0, len(source), shard)]
     with join_processes_with_workers(model.device) as group:

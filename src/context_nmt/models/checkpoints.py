@@ -97,6 +97,9 @@ def load_compatible_weights(
     for key, value in asdict(plan.model).items():
         if key not in (*DROPOUT_KEYS, *JOINING_KEYS) and stored[key] != value:
             raise UserError(f"{origin}: has model.{key} {stored[key]}; the variant that starts from it has {value}")
+    for slot in plan.slots.keys() - get_args(OutputSlot):
+        if plan.slots[slot] != start.slots.get(slot):
+            raise UserError(f"{origin}: slots.{slot} differs from that of the variant that starts from it")
     after_stacks = {
         name: value for name, value in weights_of(model).items() if name.split(".")[0] in get_args(OutputSlot)
     }

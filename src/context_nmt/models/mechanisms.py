@@ -37,16 +37,19 @@ def names() -> list[str]:
 
 def load(name: str) -> Mechanism:
     """Load a file of `mechanisms/`, or a module with the name PACKAGE.MODULE; raise UserError if it does not exist."""
-    if "." not in name and name not in names():
+    if not all(part.isidentifier() for part in name.split(".")) or ("." not in name and name not in names()):
         raise UserError(
             f"no mechanism {name!r}; there are {some_names(name, names())}, or PACKAGE.MODULE for a module of your own"
         )
     try:
-        return cast(Mechanism, importlib.import_module(module(name)))
+        mechanism = importlib.import_module(module(name))
     except ModuleNotFoundError as error:
-        if not module(name).startswith(f"{error.name}"):
+        if not f"{module(name)}.".startswith(f"{error.name}."):
             raise
         raise UserError(f"no module {name}; it must be installed, or in the project's folder") from None
+    if missing := [attribute for attribute in ("SLOTS", "Settings", "build") if not hasattr(mechanism, attribute)]:
+        raise UserError(f"the module {name} is not a mechanism; it has no {', '.join(missing)}")
+    return cast(Mechanism, mechanism)
 
 
 def facts_of(name: str) -> Facts:

@@ -10,6 +10,7 @@ from context_nmt.code_closure import (
     LOADED_BY_NAME_FILE,
     OUTDATED_MESSAGE,
     closure,
+    module_file,
     outdated_code_files,
     stage_closure,
     stages,
@@ -52,18 +53,19 @@ def check_experiments(root: Path) -> int:
 
 
 def affected_code(root: Path, file: Path) -> tuple[list[str], list[str]]:
-    """Return the stages that can run a file of the project, and the modules loaded by name that contain it.
+    """Return the stages that can run a file of the project, and the modules named by plans that contain it.
 
     Raise UserError if the project does not have the file.
     """
     if not file.is_file() or not file.resolve().is_relative_to(root.resolve()):
         raise UserError(f"--affected is {file}; it must be a file of the project")
-    name, source = str(file.resolve().relative_to(root.resolve())), root / "src"
+    name = str(file.resolve().relative_to(root.resolve()))
     stage_names = [stage for stage in stages(root) if stage != "code" and name in stage_closure(root, stage)]
-    paths = {
-        module: source / f"{module.replace('.', '/')}.py" for module in read_json(source / "code" / LOADED_BY_NAME_FILE)
-    }
-    return stage_names, [module for module, path in paths.items() if name in closure(root, path)]
+    modules = set(read_json(root / "src/code" / LOADED_BY_NAME_FILE))
+    for folder in experiments(root):
+        for plan in folder.glob("metrics/plans/*/training.json"):
+            modules |= read_json(plan).get("code", {}).keys()
+    return stage_names, [module for module in sorted(modules) if name in closure(root, module_file(module, root))]
 
 
 def check_before_run(root: Path, folder: Path, *, with_corpus: bool = True) -> None:

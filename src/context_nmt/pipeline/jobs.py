@@ -200,7 +200,8 @@ def run_stages(
 def _can_share(candidate: str, name: str, chosen: Mapping[str, bool]) -> bool:
     """Return whether a stage can run in the process that starts with the stage `name`, after it."""
     run, keys = name.partition("@")[2], (launch_key(name), "text")
-    is_same_run = run != "" and candidate.partition("@")[2] == run
+    # Students wait for a distillation, so nothing else follows it in its process.
+    is_same_run = run != "" and candidate.partition("@")[2] == run and not name.startswith("distill@")
     return candidate == name or (is_same_run and launch_key(candidate) in keys and chosen[candidate] == chosen[name])
 
 

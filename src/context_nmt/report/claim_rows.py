@@ -323,7 +323,9 @@ def _caveats(
     )
     if epochs and reference_epochs and (epochs[0] > reference_epochs[1] or epochs[1] < reference_epochs[0]):
         yield f"with {fmean(epochs) / fmean(reference_epochs):.1f} {TIMES} the training tokens"
-    if any(name in outcome.results.settings.train.distilled for name in outcome.variants):
+    # In results of earlier code, all seeds have the teacher of the first seed.
+    distilled = outcome.results.settings.train.distilled
+    if outcome.results.earlier_code and any(name in distilled for name in outcome.variants):
         yield "all seeds: one teacher run"
     for other_outcome in other_outcomes:
         interval = other_outcome.interval

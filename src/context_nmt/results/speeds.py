@@ -10,7 +10,14 @@ from context_nmt.settings.model import CONCATENATION_KEYS
 
 # What a null setting means, by slot and mechanism. It is not in the mechanism's file, whose changes cause training.
 NULL_SETTINGS = {("decoder_output", "hierarchical_attention"): {"context": "target"}}
-SETTINGS_WITHOUT_COST = {"context_aware_cross_attention": "window"}  # they do not change the amount of work
+SETTINGS_WITHOUT_COST = {  # they do not change the amount of work
+    "context_aware_cross_attention": ("window",),
+    "context_aware_self_attention": ("gate_bias",),
+    "hierarchical_attention": ("gate_bias",),
+    "lexical_shortcuts": ("normalized_states",),
+}
+# Slots that every model fills with these are left out: speeds were measured before there were such slots.
+PLAIN_SLOTS = ({"mechanism": "feed_forward"}, {"mechanism": "layer_norm"})
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,8 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
     slots = {}
     for slot, layers in model["slots"].items():
         fillings = {json.dumps(_settings_with_cost(slot, layer), sort_keys=True) for layer in layers}
+        if all(layer in PLAIN_SLOTS for layer in layers):
+            continue
         slots[slot] = [json.loads(filling) for filling in sorted(fillings)]
     return {"kind": model["kind"], "slots": slots} | {key: model[key] for key in CONCATENATION_KEYS if key in model}
 
@@ -65,8 +74,8 @@ def architecture(model: dict[str, Any]) -> dict[str, Any]:
 def _settings_with_cost(slot: str, layer: dict[str, Any]) -> dict[str, Any]:
     """Return a filling with its null settings resolved, without settings that do not change the work."""
     mechanism = layer.get("mechanism", "")
-    defaults, free_setting = NULL_SETTINGS.get((slot, mechanism), {}), SETTINGS_WITHOUT_COST.get(mechanism)
-    return {key: defaults.get(key) if value is None else value for key, value in layer.items() if key != free_setting}
+    defaults, free = NULL_SETTINGS.get((slot, mechanism), {}), SETTINGS_WITHOUT_COST.get(mechanism, ())
+    return {key: defaults.get(key) if value is None else value for key, value in layer.items() if key not in free}
 
 
 def read_speeds(path: Path) -> Speeds:

@@ -96,9 +96,9 @@ class ScheduleSettings(Checked):
     # linear warm-up, then 1 / sqrt(t) (vaswani, inverse_square_root) or a cosine to 0
     kind: Literal["vaswani", "inverse_square_root", "cosine"] = "vaswani"
     warmup: PositiveInteger = 4000  # updates until the peak
-    factor: PositiveNumber = 1.0  # multiplies the peak
+    factor: PositiveNumber = 1.0  # the peak without a peak_rate is factor * (width * warmup) ** -0.5
     initial_rate: NonNegativeNumber = 1e-7  # inverse_square_root: the rate at the start of warm-up
-    peak_rate: PositiveNumber | None = None  # at the end of warm-up; by default (width * warmup) ** -0.5
+    peak_rate: PositiveNumber | None = None  # inverse_square_root, cosine: the rate at the end of warm-up
     decay_updates: PositiveInteger | None = None  # cosine: updates from the peak to 0; by default until the last update
 
 

@@ -39,9 +39,7 @@ class Objective(nn.Module):
         self.smoothing = plan.training.label_smoothing
         self.precision = "fp32"  # of linear maps, or bf16; weights are always fp32
         self.chunk_loss = chunk_loss
-        self.with_auxiliary_loss: list[Any] = [
-            module for module in model.modules() if hasattr(module, "auxiliary_loss")
-        ]
+        self.with_auxiliary_loss: list[Any] | None = None  # known after the first forward pass, which sets it
 
     def compile_parts(self) -> None:
         """Compile the encoder, the decoder and the loss for dynamic shapes; embeddings are not compiled."""
@@ -61,6 +59,8 @@ class Objective(nn.Module):
                 smoothing=self.smoothing,
                 loss_function=self.chunk_loss,
             )
+        if self.with_auxiliary_loss is None:
+            self.with_auxiliary_loss = [module for module in self.model.modules() if hasattr(module, "auxiliary_loss")]
         for addend in (model_loss, *(module.auxiliary_loss for module in self.with_auxiliary_loss)):
             loss = loss if addend is None else replace(loss, smoothed=loss.smoothed + addend)
         return loss

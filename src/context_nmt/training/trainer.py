@@ -132,7 +132,13 @@ class Trainer:
         if settings.maximum_epochs is None:
             return settings.maximum_updates
         batches = training.count_batches(settings.maximum_epochs, tokens=settings.batch_tokens, seed=self.seed)
-        return min(settings.maximum_updates, math.ceil(batches / settings.accumulation))
+        updates = math.ceil(batches / settings.accumulation)
+        if settings.schedule.kind == "cosine" and updates <= settings.schedule.warmup:
+            raise UserError(
+                f"training.maximum_epochs is {settings.maximum_epochs}, which makes {updates} updates; with a cosine,"
+                f" there must be more than training.schedule.warmup ({settings.schedule.warmup})"
+            )
+        return min(settings.maximum_updates, updates)
 
     def _groups(self, training: Pairs, *, done: int) -> Iterator[tuple[int, bool, list[Batch]]]:
         """Yield for each remaining update its epoch, whether it ends the epoch, and this process's share of batches.

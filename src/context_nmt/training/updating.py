@@ -99,6 +99,8 @@ class Updater:
     def evaluate(self, batches: Iterable[Batch]) -> Totals:
         """Return the sums over the batches of all processes, without dropout."""
         self.model.eval()
+        for buffer in self.update_buffers:
+            buffer.fill_(math.inf)
         totals = self.zero_totals()
         for batch in batches:
             totals += Totals(self.objective(batch).sums(), batch.tokens)
@@ -132,10 +134,9 @@ class Updater:
 def learning_rate(update: int, schedule: ScheduleSettings, *, width: int, last_update: int) -> float:
     """Return the learning rate of an update, counted from 1."""
     progress = update / schedule.warmup
-    if schedule.peak_rate is None:
+    peak = schedule.peak_rate
+    if peak is None or schedule.kind == "vaswani":
         peak = schedule.factor * width**-0.5 * schedule.warmup**-0.5
-    else:
-        peak = schedule.factor * schedule.peak_rate
     match schedule.kind:
         case "vaswani":  # Vaswani et al. (2017) eq. 3
             return peak * min(progress, progress**-0.5)

@@ -52,8 +52,8 @@ class LayerMechanism(Protocol):
 
     - `independent_queries = True`, for a cross-attention whose output at a query depends only on that query and the
       memory, and whose state depends only on the memory: decoding then copies no memory.
-    - `residual_of_queries = True`: the output is added to the queries, not to the states that they come from. Under
-      pre-norm the residual then adds normalized states.
+    - `residual_of_queries = True`, for an attention: the output is added to the queries, not to the states that they
+      come from. Under pre-norm the residual then adds normalized states.
     - `shows`: the values that analyses can read.
     - `auxiliary_loss`, set in each forward pass: a sum over the real tokens in nats, which training adds to the loss.
     - a non-persistent buffer `update`: in training, the number of the update; otherwise infinity.
