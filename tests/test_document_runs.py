@@ -17,7 +17,7 @@ from context_nmt.measures import recording
 from context_nmt.models.averaging import copy_text_files
 from context_nmt.models.checkpoints import RUN_WEIGHTS, initialise_from_run, load_run
 from context_nmt.models.kinds.document import DocumentModel
-from context_nmt.models.plans import TrainingPlan
+from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.training.batches import pairs_for
 
@@ -129,6 +129,10 @@ def test_a_start_with_more_parts_or_other_layers_is_refused(experiment):
     heads = replace(plan, model=replace(plan.model, heads=1, dropout=0.5))
     with pytest.raises(UserError, match=r"model\.heads 2.* 1"):
         initialise_from_run(model, heads, path, corpus)
+    rotary = (Filling(mechanism="rotary_positions", settings={"base": 10000.0}),) * plan.model.encoder_layers
+    attention = replace(plan, slots=plan.slots | {"encoder_self_attention": rotary})
+    with pytest.raises(UserError, match=r"slots\.encoder_self_attention differs"):
+        initialise_from_run(model, attention, path, corpus)
 
 
 @pytest.mark.parametrize("name", ["encoder", "2-to-1"])

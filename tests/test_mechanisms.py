@@ -198,7 +198,6 @@ class AskingAttention(MultiHeadAttention):
 
     def __init__(self, **sizes):
         super().__init__(**sizes)
-        self.auxiliary_loss = None
         self.register_buffer("update", torch.tensor(math.inf), persistent=False)
 
     def forward(self, queries, context):
@@ -229,6 +228,8 @@ def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
         assert layer.seen[2] == 7
         assert layer.seen[1] is None or torch.equal(layer.seen[1], SOURCE)
     assert attentions[2].seen[1] is not None
+    updater.evaluate([batch])
+    assert [layer.seen[2] for layer in attentions] == [math.inf] * 4
 
 
 def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
@@ -245,8 +246,16 @@ def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
     assert [filling.mechanism for filling in chosen.slots["cross_attention"]] == ["ideas.idea"] * LAYERS
     model = build(chosen, source_vocabulary=9, target_vocabulary=9)
     assert isinstance(sublayers(model, "cross_attention")[0], MultiHeadAttention)
-    with pytest.raises(UserError, match=r"cross_attention.mechanism: no module ideas\.nobody; it must be installed"):
-        plan(experiment(slots={"cross_attention": {"mechanism": "ideas.nobody"}}), "one")
+    for wrong, message in {
+        "ideas.nobody": r"no module ideas\.nobody; it must be installed",
+        "nobody.idea": r"no module nobody\.idea; it must be installed",
+        "json.tool": r"the module json\.tool is not a mechanism; it has no SLOTS, Settings, build",
+        ".idea": r"no mechanism '\.idea'; ",
+    }.items():
+        with pytest.raises(UserError, match=rf"cross_attention\.mechanism: {message}"):
+            plan(experiment(slots={"cross_attention": {"mechanism": wrong}}), "one")
+    with pytest.raises(UserError, match=r"no module nobody\.idea; it must be installed"):
+        digest_of_module("nobody.idea", tmp_path)
 
 
 def test_operations_besides_products_are_counted():

@@ -13,12 +13,15 @@ from shown import cells, texts
 
 from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
+from context_nmt.models.counting import describe
+from context_nmt.pipeline.planning import plan
 from context_nmt.report.comparison import REPLICA_NOTE, comparisons_of, reproduce_paper
 from context_nmt.report.pictures import draw_comparison
 from context_nmt.report.published import COST_METRICS, ITERATIONS_METRIC, read_papers
 from context_nmt.report.tables import TIMES
 from context_nmt.results.reading import read_results
-from context_nmt.results.speeds import Speeds
+from context_nmt.results.speeds import Speeds, read_speeds
+from context_nmt.settings.parameters import read_parameters
 
 ROOT = Path(__file__).parents[1]
 
@@ -244,6 +247,14 @@ def test_speeds_are_of_all_systems_with_the_same_architecture(slot, mechanism, m
     for settings, expected in ((measured, (0.7, (0.6, 0.8))), (same, (0.7, (0.6, 0.8))), (other, (None, ()))):
         model = described(settings)
         assert (speeds.ratio(model, "training"), speeds.rounds(model, "training")) == expected
+
+
+def test_every_system_of_the_default_experiment_has_a_measured_speed():
+    settings, speeds = read_parameters(ROOT / "params.yaml"), read_speeds(ROOT / "benchmarks/variants.json")
+    for variant in settings.variants:
+        model = describe(plan(settings, variant).training.model, source_vocabulary=99, target_vocabulary=99)
+        for work in ("training", "decoding"):
+            assert speeds.ratio(model, work), (variant, work)
 
 
 def test_speeds_that_are_missing_or_malformed_are_named(tmp_path):

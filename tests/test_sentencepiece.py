@@ -270,7 +270,7 @@ def test_students_plans_items_analyses_probes_and_pages_use_pieces_and_words(pro
     assert {("lexical_encoder_by_tag", tag) for tag in ("NN", ".")} <= words.keys()
     assert ("probe", "past_present") in measured("metrics/analyses/sentences/plain-1.csv")
     page = tmp_path / "page.html"
-    show_runs(Experiment(project), ["han-1"], PassageQuery(test="valid", most=3), output=page, device="cpu")
+    show_runs(Experiment(project), ["han-1"], PassageQuery(test="valid", limit=3), output=page, device="cpu")
     assert "\u2581" not in page.read_text(encoding="utf-8")
     assert '"owl"' in page.read_text(encoding="utf-8")
 
