@@ -26,6 +26,7 @@ SMALLER = {  # for an experiment, and for variants that have the key
         "batch_tokens": 2000,
         "accumulation": 1,
         "maximum_updates": UPDATES,
+        "maximum_epochs": None,
         "validate_every": 1,
         "schedule": {"warmup": 1},
     },
