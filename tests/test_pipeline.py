@@ -450,6 +450,7 @@ SEARCHES = {"decode@small-1", "decode@student-1"}
     ids=["a student", "searches", "a test set"],
 )
 def test_an_edit_runs_again_what_it_concerns_and_nothing_else(finished, edits, targets, expected):
+    finished.repro(*targets)
     for old, new in edits.items():
         finished.edit(old, new)
     assert finished.repro(*targets) == {"plan"} | expected

@@ -162,7 +162,8 @@ def test_the_page_shows_the_choice_beside_the_model_s_own(tmp_path):
     scores = [read_flat(experiment.scores(f"gauss-{seed}"))["both"]["sacrebleu"]["score"] for seed in (1, 2)]
     assert table[label]["sacrebleu"] == f"100.00 ± 0.00 (+{100 - np.mean(scores):.2f})"
     assert [*table].index(label) == [*table].index("Gauss | half") + 1
-    assert "Transformer with the same seed chooses" in " ".join(render("results.md.j2", page=results_page(results)).split())
+    page = " ".join(render("results.md.j2", page=results_page(results)).split())
+    assert "Transformer with the same seed chooses" in page
     experiment.scores(run_name("gauss" + RESCORED, 2)).unlink()
     (table,) = tables(results_page(read_results(experiment)), "both (mean of dev, test)")
     assert set(table[label].values()) == {DASH}
