@@ -22,8 +22,8 @@ def problem(tokens, *, padding=3, dtype=torch.float64):
     return states, weight, targets
 
 
-def cross_entropy(states, weight, targets, *, smoothing):
-    predicted = (targets != PADDING).flatten().nonzero().squeeze(1)
+def cross_entropy(states, weight, targets, *, smoothing, every_position=False):
+    predicted = None if every_position else (targets != PADDING).flatten().nonzero().squeeze(1)
     return losses.cross_entropy(states, weight, targets, predicted, smoothing=smoothing)
 
 
@@ -42,9 +42,10 @@ def close(values, expected):
     "tokens", [1, CPU_CHUNK_TOKENS - 1, CPU_CHUNK_TOKENS, CPU_CHUNK_TOKENS + 1, 2 * CPU_CHUNK_TOKENS + 7]
 )
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
+@pytest.mark.parametrize("every_position", [False, True])
+def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing, every_position):
     states, weight, targets = problem(tokens)
-    loss = cross_entropy(states, weight, targets, smoothing=smoothing)
+    loss = cross_entropy(states, weight, targets, smoothing=smoothing, every_position=every_position)
     expected = reference(states, weight, targets, smoothing)
     close(loss.smoothed, expected)
     close(loss.negative_log_likelihood, reference(states, weight, targets, 0.0))
@@ -53,9 +54,10 @@ def test_it_equals_cross_entropy_of_pytorch(tokens, smoothing):
         close(gradient, other)
 
 
-def test_a_batch_of_only_padding_has_no_loss():
+@pytest.mark.parametrize("every_position", [False, True])
+def test_a_batch_of_only_padding_has_no_loss(every_position):
     states, weight, targets = problem(0, padding=4)
-    loss = cross_entropy(states, weight, targets, smoothing=0.1)
+    loss = cross_entropy(states, weight, targets, smoothing=0.1, every_position=every_position)
     loss.smoothed.backward()
     assert loss.sums().tolist() == [0, 0]
     assert not states.grad.any()

@@ -89,7 +89,8 @@ def batch_of(*lengths):
     for row, length in enumerate(lengths):
         ids[row, :length] = torch.arange(4, 4 + length)
         ids[row, length - 1] = END
-    return Batch(source=ids, target_inputs=ids, targets=ids, predicted=(ids != PADDING).flatten().nonzero()[:, 0])
+    predicted = (ids != PADDING).flatten().nonzero()[:, 0]
+    return Batch(source=ids, target_inputs=ids, targets=ids, predicted=predicted, tokens=len(predicted))
 
 
 def examples(batch, seed, **settings):

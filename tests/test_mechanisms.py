@@ -213,7 +213,7 @@ def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
         plan = TrainingPlan(model=small_plan(slots), training=TrainingSettings())
     usual.load_state_dict(model.state_dict())
     targets = sentences(5, 2, 4, seed=3)
-    batch = Batch(SOURCE, targets, targets, (targets != PADDING).flatten().nonzero()[:, 0])
+    batch = Batch(SOURCE, targets, targets, (targets != PADDING).flatten().nonzero()[:, 0], 11)
     expected = Updater(plan, usual, seed=1).evaluate([batch]).losses
     updater = Updater(plan, model, seed=1)
     losses = updater.evaluate([batch]).losses

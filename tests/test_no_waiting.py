@@ -1,6 +1,8 @@
 """An update does not wait for a GPU: it also runs on the device `meta`, which has no values to wait for."""
 
 from contextlib import nullcontext
+from dataclasses import replace
+from itertools import islice
 from typing import get_args
 
 import pytest
@@ -12,12 +14,16 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models import mechanisms
 from context_nmt.models.building import build
 from context_nmt.models.plans import Filling, TrainingPlan
 from context_nmt.settings.model import ModelSlot, TrainingSettings
 from context_nmt.training import batches, trainer
-from context_nmt.training.batches import PREFETCHED, Batch, prefetch
+from context_nmt.training.batches import PREFETCHED, Batch, pairs_for, prefetch
+from context_nmt.training.capturing import with_few_shapes
+from context_nmt.training.losses import Objective
 from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import ScaledDotProduct
@@ -86,13 +92,45 @@ def test_an_update_and_a_validation_read_no_value(slots, settings, everything_on
     plan = TrainingPlan(model=small_plan(slots, **settings), training=TrainingSettings(clip_norm=1.0))
     model = build(plan.model, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).to(META)
     ids, previous = torch.full((3, 5), 5), torch.full((3, model.context_sentences), -1)
-    batch = Batch(ids, ids, ids, torch.arange(15), previous if model.in_documents else None).to(META)
+    batch = Batch(ids, ids, ids, torch.arange(15), 15, previous if model.in_documents else None).to(META)
+    captured = replace(batch, predicted=None)  # as a CUDA graph needs it
     updater = Updater(plan, model, seed=1)
     with _NoCopies(), _NoMixing():
-        totals = updater.update(1, [batch, batch]) + updater.evaluate([batch])
-    assert totals.tokens == 45
+        totals = updater.update(1, [batch, batch, captured]) + updater.evaluate([batch, captured])
+    assert totals.tokens == 75
     with pytest.raises(RuntimeError, match="meta"):
         totals.means("the loss")
+
+
+@pytest.mark.parametrize(("slots", "settings"), KINDS)
+def test_with_few_shapes_losses_and_gradients_are_the_same(slots, settings, tmp_path):
+    """And no side is longer than the learned positions."""
+    plan = TrainingPlan(model=small_plan(slots, **settings), training=TrainingSettings())
+    text = BinarizedCorpus(make_experiment(tmp_path, task="previous").binarized)
+    model = build(plan.model, source_vocabulary=20, target_vocabulary=20).double()
+    pairs, objective = pairs_for(model, text, "train", None), Objective(model, plan)
+    longer = False
+    for _, indices in islice(pairs.endless(tokens=64, seed=1), 4):
+        batch = pairs.load(indices)
+        captured, found = with_few_shapes(batch, model), []
+        longer |= captured.source.size(1) > batch.source.size(1)
+        assert captured.source.size(1) % 4 == captured.targets.size(1) % 4 == 0
+        for version in (batch, captured):
+            loss = objective(version)
+            gradients = torch.autograd.grad(loss.smoothed, list(model.parameters()), allow_unused=True)
+            found.append((loss.sums(), gradients))
+        torch.testing.assert_close(*found, rtol=1e-9, atol=1e-9)
+    assert longer
+
+
+@pytest.mark.parametrize(("length", "positions", "expected"), [(1, 32, 4), (32, 99, 32), (33, 99, 40), (30, 30, 30)])
+def test_lengths_are_rounded_up_to_the_learned_positions(length, positions, expected):
+    plan = small_plan(kind="masked", positions="learned", maximum_positions=positions)
+    model = build(plan, source_vocabulary=20, target_vocabulary=20)
+    ids = torch.full((3, length), 5)
+    batch = with_few_shapes(Batch(ids, ids, ids, torch.arange(3 * length), 3 * length), model)
+    assert {ids.shape for ids in batch.tensors.values()} == {(3, expected)}
+    assert int((batch.source != PADDING).sum()) == batch.tokens == 3 * length
 
 
 @pytest.mark.parametrize(("slots", "settings"), KINDS)

@@ -138,7 +138,7 @@ from context_nmt.models import devices
 devices.CONNECTION_TIMEOUT = timedelta(seconds=8)
 with devices.join_processes(torch.device("cpu")) as group:
     time.sleep(10 * group.rank)
-    group.sharing_gradients(torch.nn.Linear(1, 1))
+    group.sum_gradients(torch.nn.Linear(1, 1))
     assert group.sum([1.0]) == group.sum_on_device(torch.ones(1)).tolist() == [2]
 """
 
@@ -172,6 +172,6 @@ def test_each_batch_of_an_update_has_a_dropout_of_its_own(tmp_path):
     model, seen = build(plan.model, source_vocabulary=20, target_vocabulary=20), []
     model.decoder.register_forward_hook(lambda module, inputs, states: seen.append(states.states.detach().clone()))
     ids = torch.full((3, 5), 5)
-    batch = Batch(ids, ids, ids, torch.arange(15))
+    batch = Batch(ids, ids, ids, torch.arange(15), 15)
     Updater(plan, model, seed=1).update(1, [batch, batch])
     assert not torch.equal(seen[0], seen[1])

@@ -13,7 +13,6 @@ from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
 
@@ -114,13 +113,18 @@ class Processes:
         """Return this process's share of a list; the lengths of shares differ by at most one."""
         return items[self.rank :: self.count]
 
-    def sharing_gradients(self, module: nn.Module) -> nn.Module:
-        """Wrap a module so that its gradients are the mean over all processes."""
+    def sum_gradients(self, model: nn.Module) -> None:
+        """Sum the gradients of a model over all processes, in one exchange."""
         if self.count == 1:
-            return module
-        device = next(module.parameters()).device
-        device_ids = None if device.type == "cpu" else [device]
-        return DistributedDataParallel(module, device_ids=device_ids, process_group=self.device_group)
+            return
+        gradients = []
+        for parameter in model.parameters():
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            gradients.append(parameter.grad)
+        sums = self.sum_on_device(torch.cat([gradient.flatten() for gradient in gradients]))
+        for gradient, total in zip(gradients, sums.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(total.view_as(gradient))
 
 
 @contextmanager

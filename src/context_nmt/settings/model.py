@@ -125,6 +125,12 @@ class TrainingSettings(Checked):
     # of matrix products; weights and optimiser stay in fp32. auto: bf16 if the processor or GPU has it, decided when a
     # training starts and recorded in its learning curve. fp32 is never TF32
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    # on a GPU: compile the model with torch.compile, which takes minutes and changes the last bits; auto: for at least
+    # 50,000 updates
+    compile: Literal["auto", "always", "never"] = "never"
+    # on a GPU: record the kernels of an update and replay them, several times faster where batches are small; false for
+    # a mechanism that reads the values of tensors
+    cuda_graphs: bool = True
     # updates between validations, each of which saves a checkpoint; null: a validation at the end of each epoch
     validate_every: PositiveInteger | None = 1000
     # also translate the validation set: greedily, or for masked models in 10 iterations with one length, regardless of

@@ -40,17 +40,18 @@ class Batch:
     source: Tensor  # [B, S], END after each sentence
     target_inputs: Tensor  # [B, T], BEGIN before each sentence
     targets: Tensor  # [B, T], END after each sentence, PADDING at positions that are not predicted
-    predicted: Tensor  # [N] indices of predicted positions among B * T; to find them, a GPU would have to stop
+    predicted: Tensor | None  # [N] indices of predicted positions among B * T; None: where targets are not PADDING
+    tokens: int  # number of predicted positions N, including END; to count them, a GPU would have to stop
     previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, or -1
 
     @property
-    def tokens(self) -> int:
-        """The number of predicted target tokens N, including END."""
-        return len(self.predicted)
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 
     def to(self, device: torch.device) -> "Batch":
         """Copy all tensors to a device, for a GPU asynchronously."""
-        tensors = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
+        tensors = self.tensors
         if device.type == "cuda":
             tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}  # else copies are synchronous
         return replace(self, **{name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()})
@@ -136,13 +137,15 @@ class Pairs:
             batch, self.before, context_sentences=self.context_sentences, receptive_sentences=self.receptive_sentences
         )
         sources, targets = ([side[row] for row in rows] for side in (self._sources, self._targets))
-        predicted = pad(targets, last=END)
-        predicted[len(batch) :] = PADDING
+        labels = pad(targets, last=END)
+        labels[len(batch) :] = PADDING
+        predicted = np.flatnonzero(labels != PADDING)
         return Batch(
             source=torch.from_numpy(pad(sources, last=END)),
             target_inputs=torch.from_numpy(pad(targets, first=BEGIN)),
-            targets=torch.from_numpy(predicted),
-            predicted=torch.from_numpy(np.flatnonzero(predicted != PADDING)),
+            targets=torch.from_numpy(labels),
+            predicted=torch.from_numpy(predicted),
+            tokens=len(predicted),
             previous=None if self.documents is None else torch.from_numpy(previous),
         )
 
@@ -198,12 +201,13 @@ def mask_units(batch: Batch, settings: TrainingSettings, random: Random) -> Batc
         count = random.integers(1, maximum, endpoint=True)
         order = np.where(real, random.random(real.shape), 2.0).argsort(1).argsort(1)  # padding comes last
         masked = order < count[:, None]
-    hidden = torch.from_numpy(masked)
+    hidden, predicted = torch.from_numpy(masked), np.flatnonzero(masked)
     return replace(
         batch,
         target_inputs=batch.targets.masked_fill(hidden, MASK),
         targets=batch.targets.masked_fill(~hidden, PADDING),
-        predicted=torch.from_numpy(np.flatnonzero(masked)),
+        predicted=torch.from_numpy(predicted),
+        tokens=len(predicted),
     )
 
 

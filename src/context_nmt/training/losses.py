@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.training.batches import Batch
@@ -30,11 +31,10 @@ class Loss:
         return torch.stack([self.smoothed.detach().double(), self.negative_log_likelihood])
 
 
-class Objective(nn.Module):
-    """A model and its loss in one module, so that processes can share all gradients."""
+class Objective:
+    """The loss of a model on a batch."""
 
     def __init__(self, model: Model, plan: TrainingPlan) -> None:
-        super().__init__()
         self.model = model
         self.smoothing = plan.training.label_smoothing
         self.precision = "fp32"  # of linear maps, or bf16; weights are always fp32
@@ -42,12 +42,18 @@ class Objective(nn.Module):
         self.with_auxiliary_loss: list[Any] | None = None  # known after the first forward pass, which sets it
 
     def compile_parts(self) -> None:
-        """Compile the encoder, the decoder and the loss for dynamic shapes; embeddings are not compiled."""
+        """Compile the encoder, the decoder and the loss for dynamic shapes; embeddings are not compiled.
+
+        The settings let a resumed training, which meets other shapes first, use the same kernels.
+        """
+        torch.fx.experimental._config.use_duck_shape = False  # type: ignore[attr-defined]
+        torch._inductor.config.deterministic = True
+        torch._dynamo.config.recompile_limit = 64  # type: ignore[attr-defined]
         self.model.encoder.compile(dynamic=True)
         self.model.decoder.compile(dynamic=True)
         self.chunk_loss = torch.compile(chunk_loss, dynamic=True)
 
-    def forward(self, batch: Batch) -> Loss:
+    def __call__(self, batch: Batch) -> Loss:
         """Return the loss of a batch, without waiting for a GPU."""
         with torch.autocast(batch.source.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
             states, model_loss = self.model.predict(batch.source, batch.target_inputs, batch.previous)
@@ -70,38 +76,56 @@ def cross_entropy(
     states: Tensor,
     weight: Tensor,
     targets: Tensor,
-    predicted: Tensor,
+    predicted: Tensor | None = None,
     *,
     smoothing: float,
     loss_function: Callable[..., tuple[Tensor, Tensor, Tensor | None]] | None = None,
 ) -> Loss:
     """Return cross-entropy with label smoothing e: (1 - e) * nll + e / V * sum over V (Szegedy et al. 2016).
 
-    States [B, T, D], output weight [V, D], targets [B, T]; only the positions `predicted` [N] of these B * T count.
+    States [B, T, D], output weight [V, D], targets [B, T]; only the positions `predicted` [N] of these B * T count, or,
+    without them, those whose target is not PADDING.
     """
-    states, targets = states.flatten(0, 1).index_select(0, predicted), targets.flatten().index_select(0, predicted)
+    states, targets = states.flatten(0, 1), targets.flatten()
+    if predicted is not None:
+        states, targets = states.index_select(0, predicted), targets.index_select(0, predicted)
     smoothed, likelihood = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        states, weight, targets, smoothing, torch.is_grad_enabled(), loss_function or chunk_loss
+        states, weight, targets, predicted is None, smoothing, torch.is_grad_enabled(), loss_function or chunk_loss
     )
     return Loss(smoothed, likelihood)
 
 
 def chunk_loss(
-    products: Tensor, labels: Tensor, units: int, smoothing: float, precision: torch.dtype, differentiable: bool
+    products: Tensor,
+    labels: Tensor,
+    with_padding: bool,
+    units: int,
+    smoothing: float,
+    precision: torch.dtype,
+    differentiable: bool,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Logits [N, V or more] in the precision of products, labels [N, 1] -> both losses, gradient of the logits."""
+    """Logits [N, V or more] in the precision of products, labels [N, 1] -> both losses, gradient of the logits.
+
+    With `with_padding`, some labels are PADDING, and do not count.
+    """
     logits = products[:, :units].to(precision)
     of_label, mean = logits.gather(1, labels), logits.mean(1, keepdim=True)
     largest = logits.amax(1, keepdim=True)
     exponentials = logits.sub_(largest).exp_()
     total = exponentials.sum(1, keepdim=True)
     log_total = largest + total.log()
-    likelihood = (log_total - of_label).sum()
-    smoothed = (log_total - (1 - smoothing) * of_label - smoothing * mean).sum()
+    likelihoods = log_total - of_label
+    smoothed_losses = log_total - (1 - smoothing) * of_label - smoothing * mean
+    if with_padding:
+        is_real = (labels != PADDING).to(precision)
+        likelihoods, smoothed_losses = likelihoods * is_real, smoothed_losses * is_real
+    smoothed, likelihood = smoothed_losses.sum(), likelihoods.sum()
     if not differentiable:
         return smoothed, likelihood, None
     gradient = exponentials.div_(total).sub_(smoothing / logits.size(1))
     gradient.scatter_add_(1, labels, gradient.new_full(labels.shape, smoothing - 1))
+    if with_padding:
+        gradient = gradient * is_real
     gradient = gradient.to(products.dtype)
     if products.size(1) > units:
         gradient = functional.pad(gradient, (0, products.size(1) - units))
@@ -117,6 +141,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         states: Tensor,
         weight: Tensor,
         targets: Tensor,
+        with_padding: bool,
         smoothing: float,
         differentiable: bool,
         loss_function: Callable[..., tuple[Tensor, Tensor, Tensor | None]],
@@ -134,7 +159,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         size = CPU_CHUNK_TOKENS if device == "cpu" else GPU_CHUNK_TOKENS
         for start in range(0, len(states), size):
             chunk, labels = states[start : start + size], targets[start : start + size, None]
-            loss, nll, gradient = loss_function(chunk @ weight.T, labels, units, smoothing, precision, differentiable)
+            loss, nll, gradient = loss_function(
+                chunk @ weight.T, labels, with_padding, units, smoothing, precision, differentiable
+            )
             smoothed += loss
             likelihood += nll
             if state_gradient is not None and weight_gradient is not None and gradient is not None:
@@ -146,6 +173,6 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, scale: Tensor, _: Any) -> tuple[Tensor, Tensor, None, None, None, None]:
+    def backward(ctx: Any, scale: Tensor, _: Any) -> tuple[Tensor | None, ...]:
         state_gradient, weight_gradient = ctx.saved_tensors
-        return state_gradient * scale, weight_gradient * scale, None, None, None, None
+        return state_gradient * scale, weight_gradient * scale, *[None] * 5

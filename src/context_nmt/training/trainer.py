@@ -89,6 +89,9 @@ class Trainer:
                 " all nodes must share the folder runs"
             )
         self._decide_precision()
+        if self.updater.is_compiled:  # kernels depend on the first batch, which must be the same after a resumption
+            first_batch = next(training.endless(tokens=settings.batch_tokens, seed=self.seed))[1]
+            self.updater.warm_up(self._examples(training, first_batch, np.random.default_rng(self.seed)))
         self.saved = time.monotonic()
         groups = prefetch(self._groups(training, done=self.state.update), self.updater.device)
         reporter = Reporter(last_update, done=self.state.update, tensorboard=self.tensorboard)
@@ -162,7 +165,7 @@ class Trainer:
 
     def _examples(self, pairs: Pairs, batch: Indices, random: Random) -> Batch:
         examples = EXAMPLES[self.plan.model.model.kind](pairs.load(batch), self.settings, random)
-        return examples.to(self.updater.device)
+        return self.updater.prepare(examples)
 
     def _validate(self, epoch: int, validation: Pairs) -> None:
         train_loss, train_nll = self.state.totals.means("the training loss")
@@ -183,9 +186,9 @@ class Trainer:
             "processor": self.processor,
         }
         if self.validation_bleu is not None:
-            (row["valid_bleu"],) = self.processes.sum(
-                [self.validation_bleu(self.model) if self.processes.is_first else 0.0]
-            )
+            with torch.compiler.set_stance("force_eager") if self.updater.is_compiled else nullcontext():
+                bleu = self.validation_bleu(self.model) if self.processes.is_first else 0.0
+            (row["valid_bleu"],) = self.processes.sum([bleu])
         self.state.rows.append(row)
         self.state.totals = self.updater.zero_totals()
         if self.processes.is_first:

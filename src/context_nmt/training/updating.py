@@ -1,13 +1,12 @@
 """One update: losses and gradients of a group of batches, the learning rate, and a step of Adam."""
 
+import importlib
 import math
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from context_nmt.files import UserError
 from context_nmt.models.devices import Processes, resolve_precision
@@ -15,7 +14,12 @@ from context_nmt.models.model import Model
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.model import ScheduleSettings
 from context_nmt.training.batches import Batch
-from context_nmt.training.losses import Loss, Objective
+from context_nmt.training.losses import Objective
+
+# By name, because trainings on CPUs do not depend on it.
+CAPTURING = "context_nmt.training.capturing"
+COMPILED_UPDATES = 50_000  # of a training that repays the minutes of compiling, of 2 to 10 ms per update
+AddGradients = Callable[[Batch, float], Tensor]  # batch, tokens of the update -> sums of the losses, see Updater
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,17 @@ class Updater:
         self.objective = Objective(model, plan)
         self.objective.precision = resolve_precision(plan.training.precision, self.device)
         self.update_buffers = [buffer for name, buffer in model.named_buffers() if name.rpartition(".")[2] == "update"]
-        self.shared = self.processes.sharing_gradients(self.objective)
+        self.prepare: Callable[[Batch], Batch] = lambda batch: batch.to(self.device)
+        self.add_gradients: AddGradients = self._add_gradients
+        self.is_compiled = False
+        if self.device.type == "cuda":
+            compiled = plan.training.compile
+            self.is_compiled = compiled == "always" or (compiled == "auto" and self.last_update >= COMPILED_UPDATES)
+            if self.is_compiled:
+                self.objective.compile_parts()
+            if plan.training.cuda_graphs:
+                captured = importlib.import_module(CAPTURING).CapturedGradients(self.add_gradients, model)
+                self.add_gradients, self.prepare = captured.add_gradients, captured.prepare
         self.optimizer = torch.optim.AdamW(
             model.parameters(),
             betas=(plan.training.adam_beta1, plan.training.adam_beta2),
@@ -79,21 +93,27 @@ class Updater:
             # Dropout depends on the batch's position in the update, not on earlier updates or the process.
             position = index * self.processes.count + self.processes.rank
             torch.manual_seed(self.seed * 1_000_003 + number + position * 2_654_435_761)  # a CPU uses the low 32 bits
-            with (
-                self.shared.no_sync()  # gradients are exchanged once per update
-                if isinstance(self.shared, DistributedDataParallel) and batch is not batches[-1]
-                else nullcontext()
-            ):
-                loss: Loss = self.shared(batch)
-                (loss.smoothed / tokens * self.processes.count).backward()  # type: ignore[no-untyped-call]
-            losses = losses + loss.sums()
+            losses = losses + self.add_gradients(batch, tokens)
+        self.processes.sum_gradients(self.model)
         if self.plan.training.clip_norm:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.training.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(number)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=self.device.type != "cuda")  # graphs add to the same tensors
         return Totals(self.processes.sum_on_device(losses), int(tokens))
+
+    def _add_gradients(self, batch: Batch, tokens: float | Tensor) -> Tensor:
+        """Add the gradients of a batch's loss, divided by the update's `tokens`; return the sums of its losses."""
+        loss = self.objective(batch)
+        (loss.smoothed / tokens).backward()  # type: ignore[no-untyped-call]
+        return loss.sums()
+
+    def warm_up(self, batch: Batch) -> None:
+        """Compute gradients and drop them, so that kernels are compiled."""
+        self.model.train()
+        self._add_gradients(batch, batch.tokens)
+        self.optimizer.zero_grad(set_to_none=False)
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch]) -> Totals:
