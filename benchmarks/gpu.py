@@ -2,61 +2,91 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import torch
 import typer
 
 from benchmarks import report, setting
 from benchmarks.machine import describe, products
-from benchmarks.models import LENGTH, described, never_end, plan_of, test_sentences, translating, updater_of
+from benchmarks.models import LENGTH, batches, described, longer_batches, never_end, translating, updater_of
 from benchmarks.report import ROUNDS, Part, Rounds
-from benchmarks.rounds import Contender, Work, measure, ratio, speeds_and_memory
-from benchmarks.training import ours
+from benchmarks.rounds import Contender, Work, measure, speeds_and_memory
+from benchmarks.setting import corpus
+from benchmarks.training import rounds_of, two_of
 from context_nmt.command_line import run
 from context_nmt.files import UserError
-from context_nmt.models.devices import device_named, processor_name, resolve_precision
+from context_nmt.models.devices import Precision, device_named, processor_name, resolve_precision
+from context_nmt.progress import say
 from context_nmt.settings.decoding import DecodingSettings
 
 TITLE = "A Transformer of base size on GPUs"
-SEARCH = DecodingSettings(beam=5, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, batch_tokens=65_536)
 TORCH_TYPES = {"fp32": "float32", "bf16": "bfloat16"}
+MODES: dict[str, dict[str, Any]] = {  # keys under `training`
+    "CUDA graphs": {},
+    "kernels one by one": {"cuda_graphs": False},
+    "CUDA graphs, compiled": {"compile": "always"},
+}
+TEXTS = {"Multi30k": None, "news": 37_000}  # units of the vocabulary; None: as many as the text has
+UPDATES = {3_072: 60, 25_000: 25}  # in a round, by tokens in a batch: of recipes for eight GPUs, and of Vaswani et al.
+SENTENCES = 8_000
+TINY_TOKENS, TINY_UPDATES, TINY_SENTENCES = 300, 3, 8
+NOTES = [
+    "Training: updates on batches that are prepared in advance, after two passes over them; only real target tokens are"
+    " counted. News: random units in a vocabulary of 37,000, with 28 per sentence on average.",
+    "A share of the peak is target tokens/s times the FLOPs per token, as counted by the describe stage, over the speed"
+    " of large matrix products.",
+    f"Beam 5: {SENTENCES:,} training sentences of Multi30k, translated by an untrained model to {LENGTH} units each.",
+]
 
 
-def gpu(rounds: int, device: str, *, compiled: bool, tiny: bool) -> Part:
-    """Compare updates with matrix products in the fast precision, and measure beam search."""
-    precision = resolve_precision("auto", device_named(device))
-    variant, updates, size, count = ("small", 3, 64, 2) if tiny else ("transformer_base", 50, 8192, 50)
-    training = ours(
-        f"training, {precision}{', torch.compile' * compiled}", variant, precision, updates, device, compiled
-    )
-    peak = products(TORCH_TYPES[precision], device, size, count)
-    contenders = [peak, training]
-    if not compiled:
-        arguments = (variant, precision, device, 8 if tiny else None)
-        contenders.append(Contender(f"beam {SEARCH.beam}, {precision}", "sentences", _untrained, arguments))
-    measured = measure("gpu", contenders, rounds)
-    model, batch = described(variant), plan_of(variant).training.batch_tokens
-    flops = model["flops_per_target_token"] / 1e9
-    share = ratio(measured, training.name, peak.name, factor=flops)
-    return Part(
-        TITLE,
-        speeds_and_memory(measured) | {"ratio": {f"{training.name} / {peak.name}": share}},
-        [
-            f"A Transformer of base size ({model['parameters']:,} parameters) on Multi30k: a round is {updates} updates"
-            f" of at most {batch:,} target tokens with padding, on batches prepared in advance, and a translation of"
-            f" the test set by an untrained model, with {LENGTH} units per sentence.",
-        ],
-    )
+def contenders(precision: Precision, device: str, *, tiny: bool) -> list[list[Contender]]:
+    """Return the contenders, in groups that are measured together, with the most important group first."""
+    variant = "small" if tiny else "transformer_base"
+    groups = []
+    for mode, training in MODES.items():
+        group = [products(TORCH_TYPES[precision], device, *((64, 2) if tiny else (8192, 50)))]
+        for text, units in TEXTS.items():
+            for tokens, updates in UPDATES.items():
+                sizes = (TINY_TOKENS, TINY_UPDATES) if tiny else (tokens, updates)
+                arguments = (variant, precision, device, units, *sizes, training)
+                name = f"{text}, {tokens:,} tokens, {mode}"
+                group.append(Contender(name, "target tokens", _updates, arguments, shared=mode))
+        groups.append(group)
+    single = Contender("beam 5", "sentences", _translations, (variant, precision, device, tiny))
+    groups.insert(1, [single, Contender("beam 5, two processes", "sentences", two_of, (single,))])
+    return groups
+
+
+def flops(tiny: bool) -> dict[str, float]:
+    """Return the GFLOP per target token of each text's model."""
+    variant = "small" if tiny else "transformer_base"
+    return {text: described(variant, units)["flops_per_target_token"] / 1e9 for text, units in TEXTS.items()}
 
 
 @contextmanager
-def _untrained(variant: str, precision: Literal["fp32", "bf16"], device: str, sentences: int | None) -> Iterator[Work]:
+def _updates(
+    variant: str,
+    precision: Precision,
+    device: str,
+    units: int | None,
+    tokens: int,
+    updates: int,
+    training: dict[str, Any],
+) -> Iterator[Work]:
+    updater = updater_of(variant, precision, device, units=units, **training)
+    text = batches(tokens, updates) if units is None else longer_batches(tokens, updates, units=units)
+    yield rounds_of(updater, text, warm_up=2 * updates)  # a graph is captured when a shape occurs for the second time
+
+
+@contextmanager
+def _translations(variant: str, precision: Precision, device: str, tiny: bool) -> Iterator[Work]:
     model = updater_of(variant, precision, device).model
     model.output.register_forward_hook(never_end)
-    settings = DecodingSettings(**{**vars(SEARCH), "precision": precision})
-    source = test_sentences()[:sentences]
-    with translating(model, source, setting.corpus().target_vocabulary, settings, 1) as work:
+    settings = DecodingSettings(beam=5, maximum_length_ratio=0.0, maximum_length_offset=LENGTH, precision=precision)
+    side = corpus().side(corpus().train, corpus().source)
+    source = [side[number] for number in range(TINY_SENTENCES if tiny else SENTENCES)]
+    with translating(model, source, corpus().target_vocabulary, settings, 1) as work:
         yield work
 
 
@@ -66,12 +96,11 @@ def main(
     tiny: Annotated[
         bool, typer.Option(help="Only test that it runs, with a small model, and print its figures.")
     ] = False,
-    compile: Annotated[bool, typer.Option(help="Train with torch.compile, and measure no search.")] = False,
 ) -> None:
-    """Measure this machine's GPU: large matrix products, training, and beam 5, in a few minutes.
+    """Measure this machine's GPU: large matrix products, training, and beam 5, in less than nine minutes.
 
-    Writes the figures of this kind of GPU to benchmarks/results/, and benchmarks/README.md. A second call, such as with
-    --compile, adds its figures if machine and commit are the same, and else replaces the earlier ones.
+    Writes the figures of this kind of GPU to benchmarks/results/, and benchmarks/README.md, after each group of
+    programs. If it is stopped, the same command continues after the last group, for the same machine and commit.
 
     Example: python -m benchmarks.gpu --rounds 3
     """
@@ -79,10 +108,20 @@ def main(
     if torch_device.type != "cuda" and not tiny:
         raise UserError(f"--device {device}: not a GPU; allowed only with --tiny")
     setting.prepare()
-    part = gpu(rounds, device, compiled=compile, tiny=tiny)
-    if not tiny:
-        this_machine = describe() | {"gpu": processor_name(torch_device), "CUDA": torch.version.cuda}
-        report.keep(report.with_earlier(part, this_machine), this_machine)
+    this_machine = describe()
+    if torch_device.type == "cuda":
+        this_machine |= {"gpu": processor_name(torch_device), "CUDA": torch.version.cuda}
+    part = Part(TITLE, {"GFLOP per target token": flops(tiny)}, NOTES)
+    for group in contenders(resolve_precision("auto", torch_device), device, tiny=tiny):
+        if not tiny:
+            part = report.with_earlier(part, this_machine)
+        unit, name = group[-1].unit, group[-1].name
+        if name in part.tables.get(f"{unit}/s", {}):
+            say(f"{name}: measured before")
+            continue
+        part = part.with_tables(speeds_and_memory(measure("gpu", group, rounds)))
+        if not tiny:
+            report.keep(part, this_machine)
     report.show(part)
 
 

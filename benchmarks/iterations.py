@@ -17,6 +17,7 @@ from benchmarks.rounds import CORES, Contender, Work, measure, ratio, spread
 from context_nmt.command_line import run
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.text_chain import TextChain
+from context_nmt.decoding.translating import BATCH_TOKENS
 from context_nmt.files import UserError, read_lines
 from context_nmt.measures.bleu import score_sacrebleu
 from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run
@@ -143,7 +144,8 @@ def _notes(compared: dict[str, Search], outputs: dict[str, list[str]]) -> list[s
     return [
         f"Mask-predict tries {lengths} length{'s' if lengths > 1 else ''} per sentence and takes the most probable"
         " translation.",
-        f"Batches hold {settings[0].batch_tokens:,} source tokens times beam or lengths, as in the plan."
+        f"Batches hold {settings[0].batch_tokens or BATCH_TOKENS['cpu']:,} source tokens times beam or"
+        " lengths, as in the plan."
         " Loading the model is not included.",
         f"At least {min(shares):.1%} of the lines are identical when translated one at a time and in batches.",
     ]

@@ -43,17 +43,21 @@ def plan_of(variant: str) -> TrainingPlan:
     return plan(setting.EXPERIMENT.settings, variant).training
 
 
-def described(variant: str) -> dict[str, Any]:
-    """Return the description of a variant's model, as in the describe stage."""
-    return describe(plan_of(variant).model, **_vocabularies())
+def described(variant: str, units: int | None = None) -> dict[str, Any]:
+    """Return the description of a variant's model, as in the describe stage; `units` replaces both vocabularies."""
+    sizes = _vocabularies() if units is None else {"source_vocabulary": units, "target_vocabulary": units}
+    return describe(plan_of(variant).model, **sizes)
 
 
-def updater_of(variant: str, precision: Precision, device: str = "cpu") -> Updater:
-    """Return this project's trainer of a variant, before its first update."""
+def updater_of(
+    variant: str, precision: Precision, device: str = "cpu", *, units: int | None = None, **training_settings: Any
+) -> Updater:
+    """Return this project's trainer of a variant, before its first update; `units` replaces both vocabularies."""
     variant_plan = plan_of(variant)
-    training = dataclasses.replace(variant_plan.training, precision=precision)
+    training = dataclasses.replace(variant_plan.training, precision=precision, **training_settings)
+    sizes = _vocabularies() if units is None else {"source_vocabulary": units, "target_vocabulary": units}
     torch.manual_seed(1)
-    model = build(variant_plan.model, **_vocabularies()).to(device_named(device))
+    model = build(variant_plan.model, **sizes).to(device_named(device))
     return Updater(dataclasses.replace(variant_plan, training=training), model, seed=1)
 
 
@@ -67,6 +71,19 @@ def batches(tokens: int, number: int) -> list[Batch]:
     pairs = Pairs(*corpus().parallel(corpus().train), maximum_length=None)
     stream = pairs.endless(tokens=tokens, seed=1)
     return [pairs.load(next(stream)[1]) for _ in range(number)]
+
+
+def longer_batches(tokens: int, number: int, *, units: int) -> list[Batch]:
+    """Return batches of random units with the lengths of news text: 28 units on average, between 5 and 80."""
+    random = np.random.default_rng(1)
+    made = []
+    for _ in range(number):
+        length = int(np.clip(random.gamma(4, 7), 5, 80))
+        shape = max(2, tokens // length), length
+        source, target = (torch.from_numpy(random.integers(END + 3, units, shape)) for _ in range(2))
+        predicted = torch.arange(target.numel())
+        made.append(Batch(source, target, target, predicted, len(predicted)))
+    return made
 
 
 def batches_in_documents(model: Model, tokens: int, number: int) -> list[Batch]:

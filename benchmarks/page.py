@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.machine import hardware, processor, versions
+from benchmarks.rounds import Tables
 from context_nmt.files import read_json, write_lines
 from context_nmt.report.tables import DASH
 
@@ -19,6 +20,9 @@ MINIMUM = {  # targets of rows
     "context-nmt, a process per core / sacremoses, one process": 1.7,
     "context-nmt / subword-nmt": 3.0,
     "two side by side, 1 thread each / one after the other, a thread per core": 1.0,
+    "Multi30k, 25,000 tokens, CUDA graphs, compiled / peak": 0.28,
+    "news, 25,000 tokens, CUDA graphs, compiled / peak": 0.36,
+    "beam 5, two processes": 10_000,
 }
 MAXIMUM = {  # targets of all rows of a table
     "time / FLOPs": 1.25,  # of an update, both relative to the Transformer
@@ -59,8 +63,9 @@ def section(title: str, parts: dict[str, dict[str, Any]]) -> list[str]:
         if "picture" in part:
             lines += [f"![{title}, {key}]({RESULTS}/{part['picture']})", ""]
     columns: dict[tuple[str, ...], list[pd.DataFrame]] = {}  # by the names of the rows
-    for table in dict.fromkeys(table for part in parts.values() for table in part["tables"]):
-        cells = {key: _cells(part["tables"][table], table) for key, part in parts.items() if table in part["tables"]}
+    tables = {key: part["tables"] | _shares_of_peak(part["tables"]) for key, part in parts.items()}
+    for table in dict.fromkeys(table for by_title in tables.values() for table in by_title):
+        cells = {key: _cells(by_title[table], table) for key, by_title in tables.items() if table in by_title}
         name = f"{table}, at most {MAXIMUM[table]:g}" if table in MAXIMUM else table
         frame = pd.DataFrame(cells)
         if targets := {row: f"at least {MINIMUM[row]:g}" for row in frame.index if row in MINIMUM}:
@@ -73,6 +78,22 @@ def section(title: str, parts: dict[str, dict[str, Any]]) -> list[str]:
         lines += _table(pd.concat(frames, axis=1), "")
     notes = {key: [*part["notes"], f"Measured with {versions(part['machine'])}."] for key, part in parts.items()}
     return [*lines, *_notes(notes)]
+
+
+def _shares_of_peak(tables: Tables) -> Tables:
+    """Return target tokens/s times FLOPs per token over the speed of matrix products, where a part has all three.
+
+    Rows of speeds start with the name of their text.
+    """
+    flops, speeds, peaks = (tables.get(name) for name in ("GFLOP per target token", "target tokens/s", "GFLOP/s"))
+    if not (flops and speeds and peaks):
+        return {}
+    (peak,) = peaks.values()
+    shares = {
+        f"{row} / peak": speed["median"] * flops[row.partition(",")[0]] / peak["median"]
+        for row, speed in speeds.items()
+    }
+    return {"share of the peak": shares}
 
 
 def _cells(rows: dict[str, Any], table: str) -> dict[str, str]:

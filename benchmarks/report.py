@@ -29,6 +29,11 @@ class Part:
     notes: list[str] = field(default_factory=list)
     picture: str = ""  # its name, after the machine's
 
+    def with_tables(self, tables: Tables) -> "Part":
+        """Return the part with more rows, which replace rows of the same names."""
+        merged = {title: self.tables.get(title, {}) | tables.get(title, {}) for title in self.tables | tables}
+        return replace(self, tables=merged)
+
     def to_dict(self, this_machine: dict[str, Any]) -> dict[str, Any]:
         """Return plain values for JSON, with the measured machine."""
         picture = {"picture": f"{machine.file_name(this_machine)}-{self.picture}.svg"} if self.picture else {}
@@ -70,8 +75,7 @@ def with_earlier(part: Part, this_machine: dict[str, Any], folder: Path = FOLDER
     earlier = _read(this_machine, folder).get(part.title, {})
     if earlier.get("machine") != this_machine:
         return part
-    old, new = earlier["tables"], part.tables
-    return replace(part, tables={title: old.get(title, {}) | new.get(title, {}) for title in old | new})
+    return replace(part, tables=earlier["tables"]).with_tables(part.tables)
 
 
 def _read(this_machine: dict[str, Any], folder: Path) -> dict[str, Any]:

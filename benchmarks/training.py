@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +17,8 @@ from context_nmt.corpus.vocabulary import PADDING
 from context_nmt.models.counting import SENTENCE_LENGTH
 from context_nmt.models.devices import Precision, has_fast_bf16
 from context_nmt.settings.model import ModelSettings
-from context_nmt.training.updating import learning_rate
+from context_nmt.training.batches import Batch
+from context_nmt.training.updating import Updater, learning_rate
 
 WARM_UP = 3  # updates before the first round
 POSITIONS = 512  # of torch.nn.Transformer
@@ -82,7 +82,7 @@ def side_by_side(rounds: int) -> Part:
     arguments = ("small", "fp32", SMALL_UPDATES)
     alone = Contender(ALONE, "updates", _counted, arguments, threads=1)
     turns = Contender(TURNS, "updates", _counted, arguments)
-    both = Contender(BOTH, "updates", _two, (alone,), threads=1)
+    both = Contender(BOTH, "updates", two_of, (alone,), threads=1)
     measured = measure("side by side", [both, turns, alone], rounds)
     ratios = {f"{BOTH} / {rival}": ratio(measured, BOTH, rival) for rival in (TURNS, ALONE)}
     return Part(
@@ -99,21 +99,22 @@ def _counted(variant: str, precision: Precision, updates: int) -> Iterator[Work]
 
 
 @contextmanager
-def _two(small: Contender) -> Iterator[Work]:
+def two_of(single: Contender) -> Iterator[Work]:
+    """Yield rounds in which two processes do the work of a contender at the same time."""
     with own_process(1) as first, own_process(1) as second:
         for process in (first, second):
-            wait(small, process.submit(enter, small))
+            wait(single, process.submit(enter, single))
 
         def work() -> tuple[float, None]:
-            turns = [process.submit(take_turn, small.name) for process in (first, second)]
-            return sum(wait(small, turn)[0] for turn in turns), None
+            turns = [process.submit(take_turn, single.name) for process in (first, second)]
+            return sum(wait(single, turn)[0] for turn in turns), None
 
         yield work
 
 
-def ours(name: str, variant: str, precision: Precision, updates: int, *options: Any) -> Contender:
-    """Return this project's trainer of a variant as a contender; for the options, see `updates_of`."""
-    return Contender(name, "target tokens", updates_of, (variant, precision, updates, *options))
+def ours(name: str, variant: str, precision: Precision, updates: int) -> Contender:
+    """Return this project's trainer of a variant as a contender."""
+    return Contender(name, "target tokens", updates_of, (variant, precision, updates))
 
 
 def _torch(name: str, precision: Precision) -> Contender:
@@ -121,14 +122,15 @@ def _torch(name: str, precision: Precision) -> Contender:
 
 
 @contextmanager
-def updates_of(
-    variant: str, precision: Precision, updates: int, device: str = "cpu", compiled: bool = False
-) -> Iterator[Work]:
+def updates_of(variant: str, precision: Precision, updates: int) -> Iterator[Work]:
     """Yield rounds of `updates` updates by this project's trainer; they return the mean loss."""
-    updater = updater_of(variant, precision, device)
-    if compiled:
-        updater.objective.compile_parts()
-    training_batches = [batch.to(updater.device) for batch in batches(updater.plan.training.batch_tokens, updates)]
+    updater = updater_of(variant, precision)
+    yield rounds_of(updater, batches(updater.plan.training.batch_tokens, updates), warm_up=WARM_UP)
+
+
+def rounds_of(updater: Updater, training_batches: list[Batch], *, warm_up: int) -> Work:
+    """Return rounds with an update for each batch, after `warm_up` updates; they return the mean loss."""
+    training_batches = [updater.prepare(batch) for batch in training_batches]
 
     def work() -> tuple[float, float]:
         totals = updater.zero_totals()
@@ -136,9 +138,9 @@ def updates_of(
             totals += updater.update(number, [batch])
         return totals.tokens, float(totals.losses[0]) / totals.tokens  # the loss waits for a GPU
 
-    for number in range(WARM_UP):
-        updater.update(number + 1, [training_batches[number % updates]])
-    yield work
+    for number in range(warm_up):
+        updater.update(number + 1, [training_batches[number % len(training_batches)]])
+    return work
 
 
 class TorchTransformer(nn.Module):

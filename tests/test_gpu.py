@@ -1,6 +1,10 @@
 """A GPU computes what a CPU computes, and an update does not wait for it; these tests skip where there is none."""
 
 import contextlib
+import hashlib
+import os
+import subprocess
+import sys
 from itertools import islice
 
 import numpy as np
@@ -20,6 +24,7 @@ from context_nmt.models.devices import device_named
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import TrainingSettings
+from context_nmt.training import capturing
 from context_nmt.training.batches import pairs_for
 from context_nmt.training.trainer import train_run
 from context_nmt.training.updating import Updater
@@ -71,10 +76,59 @@ def test_losses_are_those_of_a_cpu_and_an_update_does_not_wait(slots, settings, 
         pairs = pairs_for(trained.model, text, "train", None)
         groups = [pairs.load(batch) for _, batch in islice(pairs.endless(tokens=64, seed=1), 4)]
         with no_waiting() if device == gpu else contextlib.nullcontext():
-            totals = [trained.update(number, [batch.to(device)]) for number, batch in enumerate(groups, start=1)]
-            totals.append(trained.evaluate(batch.to(device) for batch in groups))
+            totals = [trained.update(number, [trained.prepare(batch)]) for number, batch in enumerate(groups, start=1)]
+            totals.append(trained.evaluate(trained.prepare(batch) for batch in groups))
         losses.append([total.means("the loss") for total in totals])
     assert np.allclose(*losses, rtol={"fp32": 1e-4, "bf16": 2e-2}[precision])
+
+
+@pytest.mark.parametrize(("slots", "settings"), KINDS)
+def test_replayed_kernels_give_the_bytes_of_kernels_started_one_by_one(slots, settings, text, gpu, monkeypatch):
+    """With dropout; the graph of a shape is captured when the shape occurs for the second time."""
+    results = []
+    for maximum in (0, 9, 9):
+        monkeypatch.setattr(capturing, "MAXIMUM_GRAPHS", maximum)
+        dropout = {"dropout": 0.1, "attention_dropout": 0.1}
+        trained = updater(slots, settings | dropout, "bf16", len(text.target_vocabulary), gpu)
+        pairs = pairs_for(trained.model, text, "train", None)
+        groups = [trained.prepare(pairs.load(batch)) for _, batch in islice(pairs.endless(tokens=64, seed=1), 3)]
+        totals = [trained.update(number, [*groups, *groups]) for number in range(1, 4)]
+        weights = [parameter.detach().cpu() for parameter in trained.model.parameters()]
+        results.append(([total.losses.tolist() for total in totals], weights))
+    for losses, weights in results[1:]:
+        assert losses == results[0][0]
+        assert all(torch.equal(*pair) for pair in zip(weights, results[0][1], strict=True))
+
+
+KILLED = """
+import sys
+from context_nmt.settings.parameters import Experiment
+from context_nmt.training import trainer
+update = trainer.Updater.update
+def killed(self, number, batches):
+    if number == int(sys.argv[2]):
+        raise KeyboardInterrupt
+    return update(self, number, batches)
+trainer.Updater.update = killed
+trainer.train_run(Experiment(sys.argv[1]), "plain", 1, device="cuda")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compile", ["never", "always"])
+def test_a_training_that_was_killed_ends_in_the_same_bytes(compile, tmp_path, gpu):
+    settings = {"maximum_updates": 40, "validate_every": 10, "precision": "bf16", "compile": compile}
+    digests = []
+    for name, ends in (("undisturbed", [0]), ("killed", [26, 0])):
+        experiment = make_experiment(tmp_path / name, training=settings)
+        for end in ends:
+            command = [sys.executable, "-c", KILLED, str(experiment.folder), str(end)]
+            environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / f"kernels-{name}-{end}")}
+            assert (subprocess.run(command, env=environment, check=False).returncode == 0) == (end == 0)
+        paths = sorted(experiment.checkpoints(RUN).glob("*.safetensors"))
+        digests.append([hashlib.sha256(path.read_bytes()).hexdigest() for path in paths])
+    assert digests[0] == digests[1]
+    assert digests[0]
 
 
 @pytest.mark.parametrize(("slots", "settings"), KINDS)

@@ -1,6 +1,6 @@
 """Translate sentences of ids, or documents sentence by sentence, with the search for the model's kind."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -30,10 +30,10 @@ from context_nmt.decoding.in_batches import (
     process_batches,
     split_documents,
 )
-from context_nmt.decoding.linear_maps import prepared_weights
+from context_nmt.decoding.linear_maps import in_bf16, prepared_weights
 from context_nmt.decoding.search import Hypothesis, beam_search
 from context_nmt.files import UserError
-from context_nmt.models.devices import Processes
+from context_nmt.models.devices import Processes, resolve_precision
 from context_nmt.models.kinds.autoregressive import DecodingState, TranslationModel
 from context_nmt.models.kinds.document import DocumentModel, SentenceStates, context_of
 from context_nmt.models.kinds.masked import MaskedLanguageModel
@@ -42,6 +42,9 @@ from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.transformer.sentence_context import SentenceContext
 
 Search = Callable[[Any, TranslationInput, Indices, DecodingSettings], list[list[Hypothesis]]]
+
+
+BATCH_TOKENS = defaultdict(lambda: 4096, cuda=262_144)  # by the type of the device
 
 
 def search_sentences(
@@ -181,6 +184,8 @@ def translate_ids(
     `processes` see `process_batches`. Raise UserError for a sentence or reference that is longer than the model's
     learned positions, and if `n_best` exceeds the width of the search.
     """
+    if model.device.type == "cuda" and resolve_precision(settings.precision, model.device) == "bf16":
+        model = in_bf16(model)
     own_lengths = lengths_of(sentences)
     before = sentences_before(documents, len(sentences))
     lengths = joined_lengths(own_lengths, before, model.previous_sources)
@@ -202,7 +207,7 @@ def translate_ids(
     with evaluation_mode(model), prepared_weights(model, settings.precision):
         results = process_batches(
             lambda batch: search(model, text, batch, settings),
-            batch_documents(lengths, text.before, settings.batch_tokens, width),
+            batch_documents(lengths, text.before, settings.batch_tokens or BATCH_TOKENS[model.device.type], width),
             lengths,
             progress=progress,
             processes=processes,

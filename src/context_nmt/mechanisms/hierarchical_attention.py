@@ -173,7 +173,7 @@ class Norm(nn.Module):
         standardized = _Standardized.apply(  # type: ignore[no-untyped-call]
             states.to(torch.promote_types(states.dtype, torch.float32))
         )
-        return torch.addcmul(self.bias, standardized, self.weight)
+        return torch.addcmul(self.bias, standardized, self.weight).to(self.weight.dtype)
 
 
 class _Standardized(torch.autograd.Function):

@@ -19,7 +19,8 @@ class DecodingSettings(Checked):
     stop: Literal["exact", "beam"] = "exact"
     maximum_length_ratio: NonNegativeNumber = 1.5  # outputs have at most ratio * source length + offset units
     maximum_length_offset: PositiveInteger = 20  # offset of the maximum length
-    batch_tokens: PositiveInteger = 4096  # source tokens times beam; masked models: times length_beam
+    # source tokens times beam, or times length_beam in masked models; by default 4,096, and 262,144 on a GPU
+    batch_tokens: PositiveInteger | None = None
     # of linear maps; auto: bf16 where the processor or GPU has it, so that translations depend on the machine
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
     n_best: PositiveInteger = 1  # hypotheses to write per sentence; at most beam or length_beam

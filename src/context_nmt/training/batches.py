@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ class Batch:
     previous: Tensor | None = None  # [B, K] rows of the sentences before each, oldest first, or -1
 
     @property
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, Any]:
         """The tensors by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 

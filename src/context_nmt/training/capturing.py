@@ -6,6 +6,7 @@ give the same bytes, which tests/test_gpu.py checks.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,7 +39,7 @@ class CapturedGradients:
         self.compute, self.model = add_gradients, model
         self.tokens = torch.ones((), device=model.device)
         self.captures: dict[Shape, Capture | None] = {}
-        self.stream = torch.cuda.Stream(model.device)
+        self.stream = torch.cuda.Stream(model.device)  # type: ignore[no-untyped-call]
         self.pool = torch.cuda.graph_pool_handle()
         for parameter in model.parameters():  # graphs add to the gradients where these are now
             parameter.grad = torch.zeros_like(parameter)
@@ -80,7 +81,7 @@ class CapturedGradients:
 
 def with_few_shapes(batch: Batch, model: Model) -> Batch:
     """Lengthen both sides to multiples of 4 or 8; then no shape depends on the number of predicted positions."""
-    padded = {}
+    padded: dict[str, Any] = {}
     for name in ("source", "target_inputs", "targets"):
         ids = batch.tensors[name]
         embedding = model.source_embedding if name == "source" else model.target_embedding

@@ -46,9 +46,9 @@ class Objective:
 
         The settings let a resumed training, which meets other shapes first, use the same kernels.
         """
-        torch.fx.experimental._config.use_duck_shape = False  # type: ignore[attr-defined]
+        torch.fx.experimental._config.use_duck_shape = False
         torch._inductor.config.deterministic = True
-        torch._dynamo.config.recompile_limit = 64  # type: ignore[attr-defined]
+        torch._dynamo.config.recompile_limit = 64
         self.model.encoder.compile(dynamic=True)
         self.model.decoder.compile(dynamic=True)
         self.chunk_loss = torch.compile(chunk_loss, dynamic=True)
