@@ -1,6 +1,7 @@
 """Batches have every pair once, are bounded, and are in an order that depends on the seed and the epoch."""
 
 from itertools import islice, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,6 +66,21 @@ def test_with_random_the_order_changes_but_batches_stay_alike_in_length():
     widths = [target[batch].max() for batch in batches]
     assert widths != sorted(widths)
     assert all(np.ptp(target[batch]) <= 1 for batch in batches)
+
+
+def test_pairs_sorted_by_the_longer_side_need_less_padding():
+    random = np.random.default_rng(1)
+    source, target = (SimpleNamespace(lengths=random.integers(1, 30, 300)) for _ in range(2))
+    longer, padded = np.maximum(source.lengths, target.lengths) + 1, {}
+    for sort_by in ("target", "longest"):
+        batches = Pairs(source, target, maximum_length=None, sort_by=sort_by).batches(tokens=900)
+        order = np.concatenate(batches)
+        assert sorted(order) == list(range(300))
+        assert (np.diff(longer[order]) >= 0).all() == (sort_by == "longest")
+        sizes = [len(batch) * longer[batch].max() for batch in batches]
+        assert max(sizes) <= 900
+        padded[sort_by] = sum(sizes)
+    assert padded["longest"] < padded["target"]
 
 
 def test_padding():

@@ -107,6 +107,9 @@ class TrainingSettings(Checked):
     """Optimisation, validation, and the checkpoints to keep."""
 
     batch_tokens: PositiveInteger = 4096  # tokens per batch on the longer side, padding included
+    # length that pairs are sorted by, before they are cut into batches: the target's or that of the longer side, which
+    # pads less if batches are large: 10% instead of 21% at 25,000 tokens on Multi30k. Documents stay in order
+    sort_by: Literal["target", "longest"] = "target"
     accumulation: PositiveInteger = 1  # batches per update
     maximum_updates: PositiveInteger = 100_000  # updates after which training ends
     # epochs after which training ends, unless it has made maximum_updates before; by default only updates count

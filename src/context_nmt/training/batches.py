@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import torch
@@ -77,8 +77,9 @@ class Pairs:
         receptive_sentences: int = 0,
         previous_sources: int = 0,
         previous_targets: int = 0,
+        sort_by: Literal["target", "longest"] = "target",
     ) -> None:
-        self.source, self.target = source, target
+        self.source, self.target, self.sort_by = source, target, sort_by
         self.context_sentences, self.receptive_sentences = context_sentences, receptive_sentences
         lengths = np.maximum(source.lengths, target.lengths)
         self.kept: Indices = np.flatnonzero(lengths <= (np.inf if maximum_length is None else maximum_length))
@@ -109,6 +110,8 @@ class Pairs:
             joined_lengths(self.target.lengths[self.kept], self.before, self._targets.previous) + 1,
         )
         if self.documents is None:
+            if self.sort_by == "longest":
+                lengths = lengths[0], np.maximum(*lengths)
             return length_batches(*lengths, tokens=tokens, random=random)
         return document_batches(
             *lengths, self.documents, receptive_sentences=self.receptive_sentences, tokens=tokens, random=random
@@ -150,7 +153,13 @@ class Pairs:
         )
 
 
-def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length: int | None) -> Pairs:
+def pairs_for(
+    model: Model,
+    corpus: BinarizedCorpus,
+    split: str,
+    maximum_length: int | None,
+    sort_by: Literal["target", "longest"] = "target",
+) -> Pairs:
     """Return the pairs of a split for a model; raise UserError if it needs documents and the split has none."""
     documents = corpus.documents(split) if model.needs_documents else None
     if model.needs_documents and documents is None:
@@ -166,6 +175,7 @@ def pairs_for(model: Model, corpus: BinarizedCorpus, split: str, maximum_length:
         receptive_sentences=model.receptive_sentences,
         previous_sources=model.previous_sources,
         previous_targets=model.previous_targets,
+        sort_by=sort_by,
     )
 
 

@@ -78,7 +78,9 @@ class Trainer:
         SIGTERM, save the state and raise Unfinished.
         """
         settings = self.settings = self.plan.training
-        training = pairs_for(self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length)
+        training = pairs_for(
+            self.model, self.corpus, self.corpus.train, settings.maximum_sentence_length, settings.sort_by
+        )
         validation = pairs_for(self.model, self.corpus, self.corpus.validation, None)
         last_update = self.last_update = self._last_update(training)
         self.updater = Updater(self.plan, self.model, seed=self.seed, last_update=last_update, processes=self.processes)
