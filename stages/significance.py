@@ -14,10 +14,10 @@ def main(
     """Score all runs of a variant, and compare each with its baseline's run of the same seed.
 
     Sentences are scored, and also documents if a test set has them. The tests are the paired bootstrap by compare-mt
-    (Koehn 2004) and by sacrebleu, and the sign test of Collins et al. (2005); their p-values mean different things, as
-    context_nmt/results/significance.py explains. `significance` in params.yaml has the metric, the number and size of
-    resamples and the seed; a variant's `test` is the test that tables use. `context-nmt score` and `context-nmt
-    compare` do the same for any files.
+    (Koehn 2004) and by sacrebleu, the sign test of Collins et al. (2005), and approximate randomization (Riezler and
+    Maxwell 2005); their p-values mean different things, as context_nmt/results/significance.py explains. `significance`
+    in params.yaml has the metric, the number and size of resamples and the seed; a variant's `test` is the test that
+    tables use. `context-nmt score` and `context-nmt compare` do the same for any files.
 
     Reads metrics/plans/significance.json and text.json, runs/pairs/VARIANT.json, metrics/hypotheses/ of both variants,
     the raw references data/CORPUS/TEST.LANGUAGE and their tokens in runs/tokenized; further references, TEST.LANGUAGE.1

@@ -239,7 +239,7 @@ def _make_outcome(paper: Paper, claim: Claim, results: Results) -> Outcome | Non
     if is_of_another_column or (claim.own_text and not paper_sets):
         return None
     other_sets = [name for name in results.sets if name != corpus.validation]
-    tested = MeasureSpec(metric=results.settings.significance.metric)
+    tested = MeasureSpec(metric=results.settings.significance.bleu)
     for variant, rival_variants, available in _comparable_variants(claim, results):
         for name in (*paper_sets, *other_sets, corpus.validation):
             measure = (claim.measure if name in paper_sets else claim.replica or claim.measure) or tested

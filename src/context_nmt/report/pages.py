@@ -12,7 +12,12 @@ from context_nmt.results.metrics import format_p, is_score, measure_name
 from context_nmt.results.table import Results
 
 COST_COLUMNS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
-TEST_COLUMNS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
+TEST_COLUMNS = {
+    "bootstrap": "p, compare-mt",
+    "sacrebleu": "p, sacrebleu",
+    "sign": "p, sign test",
+    "randomization": "p, randomization",
+}
 ACCURACY_TEXT = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
 
 

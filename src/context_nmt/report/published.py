@@ -226,7 +226,7 @@ class Claim(Checked):
 
     @property
     def is_bleu(self) -> bool:
-        """Whether it is about BLEU; all metrics that experiments test are kinds of BLEU."""
+        """Whether it is about BLEU, as are claims that name no measure."""
         return all("bleu" in metric for metric in self._metrics)
 
     @property

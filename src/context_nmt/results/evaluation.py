@@ -54,7 +54,7 @@ def _test_rows(test_set: str, baseline: str, comparison: dict[str, Any]) -> Iter
 def _compare_test(
     experiment: EvaluationFolder, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
-    tokenized = settings.metric != "sacrebleu"
+    tokenized = settings.is_of_tokens
     system_lines, references = read_scoring_inputs(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_scoring_inputs(experiment, baseline, test, tokenized=tokenized)
     text = token_origin(experiment.settings)
