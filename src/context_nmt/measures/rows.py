@@ -17,6 +17,7 @@ REFERENCE_SUBJECTS = (BOUND, HUMAN, CHANCE, TEXT)
 SUMMED, NORMALIZED = "accuracy", "accuracy_normalized"  # on contrastive sets, by summed and by mean log-probability
 NLL = "nll"  # of the reference translation
 LOWER_IS_BETTER = ("ter", NLL)  # among the scores of translations
+MCNEMAR = {SUMMED: "p_mcnemar", NORMALIZED: "p_mcnemar_normalized"}  # p-values of differences in accuracy
 TESTS = ("bootstrap", "sacrebleu", "sign", "randomization")  # of a difference; the metric p_TEST is the p-value
 
 

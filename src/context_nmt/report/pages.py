@@ -8,7 +8,7 @@ from context_nmt.measures.rows import BOUND, NORMALIZED, SUMMED, TEXT, Measure
 from context_nmt.report.all_systems import BOUND_LABEL
 from context_nmt.report.tables import DASH_CELL, Cell, Grid, estimate_cell, gain_cells, make_grid, value_cell
 from context_nmt.report.verdicts import baseline_confounds, without_invalid_p
-from context_nmt.results.metrics import format_p, is_score, measure_name
+from context_nmt.results.metrics import decimals_of, format_p, is_score, measure_name
 from context_nmt.results.table import Results
 
 COST_COLUMNS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
@@ -80,7 +80,10 @@ def system_rows(
     for system in systems:
         yield (
             results.label(system),
-            tuple(estimate_cell(without_invalid_p(results, system, measure)) for measure in measures),
+            tuple(
+                estimate_cell(without_invalid_p(results, system, measure), decimals_of(measure.metric))
+                for measure in measures
+            ),
         )
 
 
