@@ -298,6 +298,7 @@ def test_the_loss_on_references_is_the_mean_over_units_and_ends(trained):
     assert row.value == pytest.approx(np.mean(losses), abs=1e-4)
     size = len(corpus.target_vocabulary)
     assert row.signature.startswith(f"likelihood|nats-per-unit-and-END|units:{size}|vocabulary:")
+    assert list(reference_rows(small_model(positions="learned", maximum_positions=3), corpus, corpus.tests[0])) == []
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from hashlib import sha256
 
+from context_nmt.corpus.batching import joined_lengths, sentences_before
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.decoding.forced_scoring import score_pairs, score_text
 from context_nmt.decoding.in_batches import join_processes_with_workers
@@ -13,7 +14,7 @@ from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import Processes, device_named
 from context_nmt.models.kinds.masked import MaskedLanguageModel
 from context_nmt.models.model import Model
-from context_nmt.progress import tracked
+from context_nmt.progress import say, tracked
 from context_nmt.settings.layout import Layout
 from context_nmt.settings.run_layout import run_name
 
@@ -77,12 +78,16 @@ def reference_rows(
     """Yield the negative log-likelihood of the first reference of a test set, in nats per target unit and END.
 
     Previous sentences are the source's and the reference's own. The signature has the target units, and whether the
-    likelihood is a masked model's pseudo-likelihood.
+    likelihood is a masked model's pseudo-likelihood. A test set with a reference that is longer than learned positions
+    has no row.
     """
-    sources, targets = corpus.parallel(test)
-    log_probabilities = score_text(
-        model, sources, targets, documents=corpus.documents(test), progress=progress, processes=processes
-    )
+    (sources, targets), documents = corpus.parallel(test), corpus.documents(test)
+    before, positions = sentences_before(documents, len(targets)), model.target_embedding.positions
+    longest = int(joined_lengths(targets.lengths, before, model.previous_targets).max(initial=0))
+    if positions is not None and longest >= positions.num_embeddings:
+        say(f"no {NLL} of {test}: a reference has {longest} units, and the model {positions.num_embeddings} positions")
+        return
+    log_probabilities = score_text(model, sources, targets, documents=documents, progress=progress, processes=processes)
     units = int(targets.lengths.sum()) + len(targets)
     vocabulary = corpus.target_vocabulary
     digest = sha256("\n".join(vocabulary.units).encode()).hexdigest()[:16]
