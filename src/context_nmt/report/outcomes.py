@@ -9,7 +9,7 @@ from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
 from context_nmt.report.published import COST_METRICS, Claim, MeasureSpec, Paper, PaperColumn, difference
-from context_nmt.results.metrics import format_difference, measure_name
+from context_nmt.results.metrics import decimals_of, format_difference, measure_name
 from context_nmt.results.seed_tests import Prior, Sample, estimate_prior, p_values
 from context_nmt.results.table import Results, with_most_seeds
 
@@ -247,7 +247,9 @@ def _make_outcome(paper: Paper, claim: Claim, results: Results) -> Outcome | Non
                 system, rivals = compared
                 measured = {rival.variant for rival in rivals}
                 missing = tuple(name for name in rival_variants if name not in measured) if claim.to is None else ()
-                decimals = table.decimals_of(system.measures[0].metric) if table else 2
+                decimals = (
+                    table.decimals_of(system.measures[0].metric) if table else decimals_of(system.measures[0].metric)
+                )
                 return Outcome(claim, system, rivals, missing, decimals, name in paper_sets, paper.shares_variance)
     return None
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from context_nmt.files import read_json
-from context_nmt.measures.rows import BOUND, NORMALIZED, SUMMED, TEXT, Measure
+from context_nmt.measures.rows import BOUND, LOWER_IS_BETTER, NORMALIZED, SUMMED, TEXT, Measure
 from context_nmt.report.all_systems import BOUND_LABEL
 from context_nmt.report.tables import DASH_CELL, Cell, Grid, estimate_cell, gain_cells, make_grid, value_cell
 from context_nmt.report.verdicts import baseline_confounds, without_invalid_p
@@ -60,6 +60,11 @@ class Page:
             names = ", ".join(mixed)
             faults.append(f"two processors: some seeds of {names} were trained on another than the baseline's.")
         return faults
+
+    @property
+    def lower_is_better(self) -> list[str]:
+        """The page's metrics of which lower is better."""
+        return [metric for metric in LOWER_IS_BETTER if metric in self.metrics]
 
     @property
     def ceilings(self) -> list[str]:

@@ -84,8 +84,8 @@ def compare(
 
     The metric sacrebleu uses `tokenizer`; `text` names the origin of the lines in the signature. `difference` is the
     system's score minus the baseline's, so it is negative for a better `ter`; the p-values do not show its direction.
-    `wins` and `better` are always those of the better output. Raise UserError for a sample ratio that leaves no
-    sentence.
+    `wins` and `better` count where the system is better, whatever the metric. Raise UserError for a sample ratio that
+    leaves no sentence.
     """
     metric = metric_named(settings.metric, tokenizer)
     if settings.metric == "bleu_compound_split":
