@@ -1,17 +1,17 @@
-"""Record which translations are scored, and which are compared."""
+"""Record which runs are scored, and which are compared."""
 
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.settings.parameters import Experiment
 
 
 def main() -> None:
-    """Record for every variant the hashes of its translations and of its baseline's.
+    """Record for every variant the hashes of its translations and contrastive outcomes, and of its baseline's.
 
     A significance test takes minutes and depends on two variants, of which a DVC matrix can name only one. The scores
     and tests of a variant therefore depend on a small file of its own, which changes only with the `baseline`, the
-    seeds or the translations.
+    seeds, the translations or the outcome of a contrastive item.
 
-    Reads params.yaml (variants, seeds) and metrics/hypotheses. Writes
+    Reads params.yaml (variants, seeds), metrics/hypotheses and metrics/contrastive. Writes
 
         runs/pairs/VARIANT.json     {"baseline", "runs": {SEED: {"system", "baseline": hashes or null}}}
 

@@ -10,7 +10,7 @@ from tiny_training import make_experiment, save_run
 from context_nmt.corpus.batching import BREAK, sentences_before
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import BEGIN, END, PADDING
-from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.forced_scoring import score_pairs, score_text
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.files import UserError
 from context_nmt.measures.attention import attention_measures
@@ -101,6 +101,7 @@ def test_a_score_counts_only_the_last_sentence(model):
             float(model.output(states[0, position]).log_softmax(-1)[units[position]]) for position in own_positions
         )
         assert score == pytest.approx(expected, abs=1e-10)
+    assert score_text(model, sources, targets, documents=DOCUMENTS) == pytest.approx(scores, abs=1e-10)
     longer = score_pairs(model, sources, targets, contexts=[[(texts(3)[0], texts(3)[1])] * 3 + of for of in contexts])
     equal = [
         score == pytest.approx(longer_score, abs=1e-10) for score, longer_score in zip(scores, longer, strict=True)

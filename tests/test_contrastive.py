@@ -14,6 +14,7 @@ from measured import read_flat
 from shell import run_in_two_processes
 from small_models import VOCABULARY, small_model, step_by_step
 from tiny_training import train
+from torch.nn.functional import cross_entropy
 
 from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.contrastive import read_contrastive_set
@@ -22,9 +23,11 @@ from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
-from context_nmt.measures.contrastive import contrast_run, read_items
+from context_nmt.measures.contrastive import read_items, read_outcomes
+from context_nmt.measures.given_translations import contrast_run, reference_rows
 from context_nmt.measures.rows import NORMALIZED, SUMMED
 from context_nmt.models.averaging import average_run
+from context_nmt.models.checkpoints import load_run
 from context_nmt.models.devices import Processes
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
@@ -271,10 +274,31 @@ def add_set(experiment):
 
 
 @pytest.mark.slow
-def test_a_run_without_sets_has_no_accuracies(trained):
+def test_a_run_without_sets_has_only_the_loss_on_references(trained):
     contrast_run(trained, "plain", 1, device="cpu")
-    assert read_flat(trained.contrastive("plain-1")) == {}
-    assert list(trained.contrastive_outcomes("plain-1").iterdir()) == []
+    corpus = BinarizedCorpus(trained.binarized)
+    assert {test: set(of) for test, of in read_flat(trained.contrastive("plain-1")).items()} == {
+        test: {"nll"} for test in corpus.tests
+    }
+    assert list(trained.contrastive_margins("plain-1").iterdir()) == []
+    assert read_outcomes(trained.contrastive_outcomes("plain-1")) == {}
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_the_loss_on_references_is_the_mean_over_units_and_ends(trained):
+    corpus = BinarizedCorpus(trained.binarized)
+    model, losses = load_run(trained.model("plain-1"), CPU, corpus).eval(), list[float]()
+    for source, target in zip(*corpus.parallel(corpus.tests[0]), strict=True):
+        states = model(torch.tensor([[*source.tolist(), END]]), torch.tensor([[BEGIN, *target.tolist()]]))
+        losses += cross_entropy(
+            model.output(states[0]), torch.tensor([*target.tolist(), END]), reduction="none"
+        ).tolist()
+    (row,) = reference_rows(model, corpus, corpus.tests[0])
+    assert row.value == pytest.approx(np.mean(losses), abs=1e-4)
+    size = len(corpus.target_vocabulary)
+    assert row.signature.startswith(f"likelihood|nats-per-unit-and-END|units:{size}|vocabulary:")
+    assert list(reference_rows(small_model(positions="learned", maximum_positions=3), corpus, corpus.tests[0])) == []
 
 
 @pytest.mark.slow
@@ -284,7 +308,7 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     accuracies = read_flat(trained.contrastive("plain-1"))["copies"]
     assert accuracies["copies_last"]["score"] > 90  # 100 with five seeds
     assert (accuracies["items_all_text"]["score"], accuracies["copies_mirrored"]["score"]) == (102, 50.0)
-    table = trained.contrastive_outcomes("plain-1") / "copies.tsv"
+    table = trained.contrastive_margins("plain-1") / "copies.tsv"
     header, *rows = [line.split("\t") for line in read_lines(table)]
     assert header == ["line", "outcome", "margin", "normalized_outcome", "normalized_margin"]
     assert [row[0] for row in rows] == [str(number) for number in range(1, 103)]
@@ -292,6 +316,8 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     assert all((float(row[2]) > 0) == (row[1] == "1") for row in rows)
     assert float(rows[100][2]) == -float(rows[101][2]) != 0
     assert all(float(row[4]) == pytest.approx(float(row[2]) / 3, rel=1e-4) for row in rows)  # two digits and END
+    outcomes = read_outcomes(trained.contrastive_outcomes("plain-1"))["copies"]
+    assert outcomes == {SUMMED: [float(row[1]) for row in rows], NORMALIZED: [float(row[3]) for row in rows]}
     written = [path.read_bytes() for path in (trained.contrastive("plain-1"), table)]
     table.unlink()
     result = run_in_two_processes(trained.folder, "contrast", "plain", 1)

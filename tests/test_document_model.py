@@ -11,7 +11,7 @@ from tiny_training import make_experiment
 
 from context_nmt.corpus.batching import sentences_before, with_previous
 from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.forced_scoring import score_pairs, score_text
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.models.averaging import average_run
 from context_nmt.models.checkpoints import load_run
@@ -92,6 +92,7 @@ def test_a_translation_scores_what_its_document_gives_it(model):
     contexts = [[(texts(1)[m], targets[m]) for m in range(n - before[n], n)] for n in range(13)]
     scores = score_pairs(model, texts(1), targets, contexts=contexts)
     assert [n_best[0].log_probability for n_best in results] == pytest.approx(scores, abs=1e-9)
+    assert score_text(model, texts(1), targets, documents=DOCUMENTS) == pytest.approx(scores, abs=1e-9)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ from context_nmt.explorer.page import (
 )
 from context_nmt.explorer.passages import PassageQuery, find_passage, select_word, show_runs
 from context_nmt.files import UserError, read_lines, write_json, write_lines
-from context_nmt.measures.contrastive import contrast_run
+from context_nmt.measures.given_translations import contrast_run
 from context_nmt.measures.word_accuracy import PRONOUNS
 from context_nmt.models.plans import Filling
 from context_nmt.settings.decoding import DecodingSettings
@@ -360,7 +360,7 @@ def test_only_systems_that_look_back_see_the_sentences_before(experiment, tmp_pa
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_candidates_have_the_scores_of_the_contrastive_stage(experiment, variant):
     contrast_run(experiment, variant, 1, device="cpu")
-    rows = read_lines(experiment.contrastive_outcomes(f"{variant}-1") / "choices.tsv")[1:]
+    rows = read_lines(experiment.contrastive_margins(f"{variant}-1") / "choices.tsv")[1:]
     corpus = BinarizedCorpus(experiment.binarized)
     systems = load_systems(experiment, [f"{variant}-1"], corpus, "cpu")
     for number, row in enumerate(rows, start=1):

@@ -28,7 +28,7 @@ REST = [
 ]
 ON_A_BARE_MACHINE = [
     *("corpus/text_chain.py", "mechanisms/*.py", "models/kinds/*.py", "training/*.py", "decoding/*.py"),
-    *("measures/contrastive.py", "pipeline/entry.py"),
+    *("measures/contrastive.py", "measures/given_translations.py", "pipeline/entry.py"),
 ]
 STAGES_ON_A_BARE_MACHINE = [f"stages.{name}" for name in ("train", "average", "decode", "contrast")]
 STAGES_WITHOUT_TORCH = [

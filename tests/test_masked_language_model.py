@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.vocabulary import END, MASK, PADDING
-from context_nmt.decoding.forced_scoring import score_pairs
+from context_nmt.decoding.forced_scoring import score_pairs, score_text
 from context_nmt.decoding.translating import translate_ids
 from context_nmt.models import mechanisms
 from context_nmt.models.averaging import average_run
@@ -222,6 +222,7 @@ def test_the_pseudo_log_likelihood_masks_one_unit_at_a_time():
     sources = [np.array([5, 6, 7]), np.array([8, 4])]
     targets = [np.array([9, 5]), np.array([4, 6, 8, 10])]
     scores = score_pairs(model, sources, targets)
+    assert score_text(model, sources, targets, documents=None) == pytest.approx(scores, abs=1e-9)
     for source, target, score in zip(sources, targets, scores, strict=True):
         ids = torch.tensor([[*source.tolist(), END]])
         labels = torch.tensor([[*target.tolist(), END]])

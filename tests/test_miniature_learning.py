@@ -16,7 +16,7 @@ from context_nmt.corpus.binarized import BinarizedCorpus, binarize
 from context_nmt.corpus.subwords import segment_corpus
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import read_lines, read_yaml
-from context_nmt.measures.contrastive import contrast_run
+from context_nmt.measures.given_translations import contrast_run
 from context_nmt.miniature import generation
 from context_nmt.miniature.lexicon import load_lexicon
 from context_nmt.models.averaging import average_run
@@ -90,7 +90,7 @@ def test_a_system_that_reads_one_sentence_is_at_chance_with_any_weights(experime
     save(experiment.model(f"{variant}-{seed}") / RUN_WEIGHTS, weights_of(model), model_metadata(plan, *sizes))
     assert at_chance(scores(experiment, variant, seed), "pronouns_cross", "senses_cross")
     for name in ("pronouns", "senses"):
-        rows = read_lines(experiment.contrastive_outcomes(f"{variant}-{seed}") / f"{name}.tsv")[1:]
+        rows = read_lines(experiment.contrastive_margins(f"{variant}-{seed}") / f"{name}.tsv")[1:]
         outcomes = [row.split("\t")[1] for row in rows]
         assert min(outcomes.count("1"), outcomes.count("0")) > 0.45 * len(rows)  # almost no ties
 

@@ -150,7 +150,7 @@ def test_layers_that_are_not_there_are_refused(tmp_path, layers):
         ("training.schedule.peak_rate", float("inf"), "finite"),
         # one of several words
         ("training.schedule.kind", "linear", "'vaswani', 'inverse_square_root' or 'cosine'"),
-        ("variants.first.test", "t", "'bootstrap', 'sacrebleu' or 'sign'"),
+        ("variants.first.test", "t", "'bootstrap', 'sacrebleu', 'sign' or 'randomization'"),
         ("units.joint", "both", "True, False or 'transliterated'"),
         *((key, 0, "1") for key in AT_LEAST_ONE),
         *((key, 0, "0") for key in ABOVE_ZERO),

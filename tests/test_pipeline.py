@@ -195,6 +195,7 @@ def noted_translations(path):
         pairs = json.loads(path.read_text())
         for variant in filter(None, (path.stem, pairs["baseline"])):
             yield from (f"metrics/hypotheses/{variant}-{seed}.zip" for seed in pairs["runs"])
+            yield from (f"metrics/contrastive/{variant}-{seed}.json" for seed in pairs["runs"])
 
 
 def noted_code(root, path):
@@ -377,7 +378,7 @@ def test_results_are_in_git_and_the_rest_is_not(finished):
     tracked = finished.run("git", "ls-files", "metrics", "reports", "runs").split("\n")
     assert "metrics/hypotheses/plain-1.zip" in tracked
     assert "metrics/curves/plain-1.csv" in tracked
-    assert "metrics/contrastive/plain-1.csv" in tracked
+    assert {"metrics/contrastive/plain-1.csv", "metrics/contrastive/plain-1.json"} <= set(tracked)
     assert {"reports/report.md", "reports/figures/costs.svg"} <= set(tracked)
     assert not [path for path in tracked if path.startswith(("reports/pages", "reports/tables", "reports/report.html"))]
     assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]

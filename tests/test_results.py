@@ -13,6 +13,7 @@ from made_up_experiment import (
     write_output,
 )
 from measured import add_flat, assert_golden, by_name, change, read_flat, write_flat
+from scipy.stats import binomtest
 from shown import tables, texts
 from test_ceilings import prepare
 
@@ -185,6 +186,55 @@ def test_the_main_results_are_printed_with_their_signature(experiment, capsys, m
 def test_scores_of_runs_are_as_before(rich, run):
     """The first file without a baseline also has sizes of the text; tests compare runs with the same seed."""
     assert_golden(rich.scores(run).read_text(encoding="utf-8"), f"scores-{run}.csv")
+
+
+def test_accuracies_are_compared_item_by_item(rich):
+    """By the exact test on the items that only one of the two systems gets right; a tie is between right and wrong."""
+    experiment = EvaluationFolder(rich.folder)
+    path, items = rich.contrastive_outcomes("gauss-1"), "10=01101011="
+    before, pairs = path.read_bytes(), [rich.pairs(name).read_bytes() for name in ("gauss", "again")]
+    try:
+        write_json(path, {"pronouns": {"accuracy": items, "accuracy_normalized": "=" * 12}})
+        write_pairs(rich)
+        is_changed = [rich.pairs(name).read_bytes() != old for name, old in zip(("gauss", "again"), pairs, strict=True)]
+        assert is_changed == [True, False]
+        evaluate_variant(experiment, "gauss")
+        scores = read_flat(rich.scores("gauss-1"))["pronouns"]
+        for category, better, worse in (("all", 7, 1), ("cross", 3, 1)):  # the baseline is right on the first two
+            p = binomtest(better, better + worse).pvalue
+            assert scores[f"p_mcnemar_{category}"]["score"] == pytest.approx(p, rel=1e-5)
+            counts = f"transformer|better:{better}|worse:{worse}|"
+            assert scores[f"p_mcnemar_{category}"]["signature"].startswith(counts)
+            assert scores[f"p_mcnemar_normalized_{category}"]["score"] == 1
+        write_json(path, {"pronouns": {"accuracy": "1" * 11, "accuracy_normalized": "=" * 11}})
+        with pytest.raises(
+            UserError, match="pronouns has 11 items, transformer-1 has 12, and the set 12; run contrast"
+        ):
+            evaluate_variant(experiment, "gauss")
+        path.unlink()  # a system without a model
+        evaluate_variant(experiment, "gauss")
+        assert "pronouns" not in read_flat(rich.scores("gauss-1"))
+    finally:
+        path.write_bytes(before)
+        evaluate_all(rich)
+
+
+def test_losses_of_two_kinds_of_likelihood_have_no_difference(tmp_path):
+    experiment = make_experiment(tmp_path)
+    for variant, kind, nll in (
+        ("transformer", "likelihood", 2.0),
+        ("gauss", "likelihood", 1.5),
+        ("again", "pseudo", 1),
+    ):
+        for seed in (1, 2):
+            loss = {"nll": {"score": nll, "signature": f"{kind}|units:8"}}
+            write_flat(experiment.contrastive(f"{variant}-{seed}"), {"test": loss})
+    results, measure = read_results(evaluate_all(experiment)), Measure("test", "nll")
+    assert results.estimate("gauss", measure).gain.mean == -0.5
+    assert (results.estimate("again", measure).mean, results.estimate("again", measure).gain) == (1, None)
+    assert results.estimate("alone", measure) is None  # a system without a model
+    write_tables(experiment)
+    assert read_json(experiment.results)["gauss"]["test"]["nll"]["mean"] == 1.5
 
 
 def test_without_results_a_table_is_empty(tmp_path, capsys):

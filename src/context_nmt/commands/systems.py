@@ -118,25 +118,26 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="sacrebleu (raw text); bleu_tokenized, bleu_compound_split or bleu_lowercased (--tokenized)."
+            help="sacrebleu, chrf, chrf_plus_plus or ter (raw text); bleu_tokenized, bleu_compound_split or"
+            " bleu_lowercased (--tokenized)."
         ),
     ] = None,
     resamples: Annotated[int, typer.Option(help="Number of resamples of the test set.")] = 1000,
     sample_ratio: Annotated[
         float, typer.Option(help="Size of a resample relative to the test set; compare-mt's default is 0.5.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 12345,
+    seed: Annotated[int, typer.Option(help="Seed of resamples and trials.")] = 12345,
 ) -> None:
     """Test whether two translations differ.
 
     The tests are the same as in the significance stage: paired bootstrap by compare-mt (Koehn 2004) and by sacrebleu,
-    and the sign test of Collins et al. (2005). Their p-values mean different things, as
-    context_nmt/results/significance.py explains.
+    the sign test of Collins et al. (2005), and approximate randomization (Riezler and Maxwell 2005). Their p-values
+    mean different things, as context_nmt/results/significance.py explains.
 
         Reads    the files named by the options
         Writes   standard output    the difference and the p-values
                  --output           {"difference", "bootstrap": {"p", …}, "sacrebleu": {"p", …},
-                                    "sign": {"p", …}, "signature", …}
+                                    "sign": {"p", …}, "randomization": {"p", …}, "signature", …}
         Example  context-nmt compare --system new.de --baseline old.de --reference test.de --language de --output x.json
     """
     from context_nmt.results.file_comparison import compare_files, file_settings, format_comparison

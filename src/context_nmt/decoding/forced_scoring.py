@@ -9,9 +9,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from context_nmt.corpus.batching import Indices, Sentences, join_sentences, length_batches, pad, with_previous
+from context_nmt.corpus.batching import (
+    Indices,
+    JoinedSentences,
+    Sentences,
+    document_batches,
+    join_sentences,
+    joined_lengths,
+    length_batches,
+    pad,
+    sentences_before,
+    with_previous,
+)
+from context_nmt.corpus.binarized import Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
-from context_nmt.decoding.in_batches import check_positions, evaluation_mode, lengths_of, process_batches
+from context_nmt.decoding.in_batches import Lengths, check_positions, evaluation_mode, lengths_of, process_batches
 from context_nmt.models.devices import Processes
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.models.kinds.document import DocumentModel
@@ -68,14 +80,7 @@ def score_pairs(
         rows, previous = with_previous(
             last, before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
         )
-        batch_pairs = [pairs[row] for row in rows]
-        inputs = pad([target for _, target in batch_pairs], first=BEGIN)
-        labels = pad([targets[number] for number in batch], last=END)
-        previous_units = target_lengths[batch] - lengths[batch]
-        labels[np.arange(labels.shape[1]) < previous_units[:, None]] = PADDING
-        labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
-        ids = (pad([source for source, _ in batch_pairs], last=END), inputs, labels, previous)
-        return SCORES[type(model)](model, *(torch.from_numpy(array).to(model.device) for array in ids)).tolist()
+        return _score_rows(model, [pairs[row] for row in rows], previous, target_lengths[batch] - lengths[batch])
 
     batch_units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
     sizes = np.array(batch_units, dtype=np.int64)
@@ -84,6 +89,57 @@ def score_pairs(
     with evaluation_mode(model):
         scores = process_batches(score, longest_first, target_lengths, progress=progress, processes=processes)
     return [scores[number] for number in originals]
+
+
+def score_text(
+    model: Model,
+    sources: Sentences,
+    targets: Sentences,
+    *,
+    documents: list[range] | None,
+    progress: str | None = None,
+    processes: Processes | None = None,
+) -> list[float]:
+    """Return what `score_pairs` does for the sentences of a text, each with those before it in its document."""
+    before = sentences_before(documents, len(sources))
+    lengths = lengths_of(targets)
+    joined_sources = JoinedSentences(sources, before, model.previous_sources)
+    joined_targets = JoinedSentences(targets, before, model.previous_targets)
+    source_lengths = joined_lengths(lengths_of(sources), before, model.previous_sources)
+    target_lengths = joined_lengths(lengths, before, model.previous_targets)
+    check_positions(model.source_embedding.positions, source_lengths, "the source of sentence")
+    check_positions(model.target_embedding.positions, target_lengths, "the target of sentence")
+
+    def score(batch: Indices) -> list[float]:
+        rows, previous = with_previous(
+            batch, before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
+        )
+        pairs = [(joined_sources[row], joined_targets[row]) for row in rows]
+        return _score_rows(model, pairs, previous, target_lengths[batch] - lengths[batch])
+
+    sizes = (source_lengths + 1, target_lengths + 1)
+    if documents and model.receptive_sentences:
+        receptive_sentences = model.receptive_sentences
+        batches = document_batches(*sizes, documents, receptive_sentences=receptive_sentences, tokens=BATCH_UNITS)
+    else:
+        batches = length_batches(*sizes, tokens=BATCH_UNITS)[::-1]  # the longest first, as above
+    with evaluation_mode(model):
+        scores = process_batches(score, batches, target_lengths, progress=progress, processes=processes)
+    return [scores[number] for number in range(len(sources))]
+
+
+def _score_rows(model: Model, pairs: list[tuple[Ids, Ids]], previous: Indices, previous_units: Lengths) -> list[float]:
+    """Score the first pairs, one for each of `previous_units` [B], the units of joined sentences, which do not count.
+
+    `previous` [B, K] has the rows of the sentences before each pair.
+    """
+    scored = pairs[: len(previous_units)]
+    inputs = pad([target for _, target in pairs], first=BEGIN)
+    labels = pad([target for _, target in scored], last=END)
+    labels[np.arange(labels.shape[1]) < previous_units[:, None]] = PADDING
+    labels = np.pad(labels, ((0, 0), (0, inputs.shape[1] - labels.shape[1])), constant_values=PADDING)
+    ids = (pad([source for source, _ in pairs], last=END), inputs, labels, previous)
+    return SCORES[type(model)](model, *(torch.from_numpy(array).to(model.device) for array in ids)).tolist()
 
 
 def _log_probabilities(

@@ -11,11 +11,12 @@ ter                  translation edit rate of lower-cased words, split at spaces
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import sacrebleu
+from sacrebleu.metrics.base import Metric
 
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError
@@ -35,6 +36,18 @@ def split_compounds(line: str) -> str:
     """Split `X-Y` into `X ##AT##-##AT## Y`, as tensor2tensor's get_ende_bleu.sh does."""
     tokens = (token if token == MOSES_HYPHEN else COMPOUND.sub(r"\1 ##AT##-##AT## \2", token) for token in line.split())
     return " ".join(tokens)
+
+
+OTHER_METRICS: dict[str, Callable[[], Metric]] = {
+    "chrf": sacrebleu.CHRF,
+    "chrf_plus_plus": lambda: sacrebleu.CHRF(word_order=2),
+    "ter": sacrebleu.TER,
+}
+
+
+def metric_named(name: str, tokenizer: str) -> Metric:
+    """Return sacrebleu's metric for one of the scores of lines; for BLEU, see `bleu_metric`."""
+    return OTHER_METRICS[name]() if name in OTHER_METRICS else bleu_metric(name, tokenizer)
 
 
 def bleu_metric(name: str, tokenizer: str) -> sacrebleu.BLEU:
@@ -67,13 +80,10 @@ def score_raw(hypothesis: Sequence[str], references: Texts, *, tokenizer: str, *
 
     Raise UserError if a package or model that sacrebleu's tokenizer needs is not installed.
     """
-    metrics = {
-        "sacrebleu": bleu_metric("sacrebleu", tokenizer),
-        "chrf": sacrebleu.CHRF(),
-        "chrf_plus_plus": sacrebleu.CHRF(word_order=2),
-        "ter": sacrebleu.TER(),
+    return {
+        name: _score(metric_named(name, tokenizer), hypothesis, references, **notes)
+        for name in ("sacrebleu", *OTHER_METRICS)
     }
-    return {name: _score(metric, hypothesis, references, **notes) for name, metric in metrics.items()}
 
 
 def score_documents(

@@ -6,63 +6,17 @@ and 0 otherwise. A candidate's log-probability is summed or, if normalized, aver
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
-from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.files import UserError, read_json, replacing_folder, write_lines
-from context_nmt.measures.rows import NORMALIZED, SUMMED, TEXT, Row, row, write_rows
-from context_nmt.progress import tracked
-from context_nmt.settings.layout import Layout
-from context_nmt.settings.run_layout import run_name
+from context_nmt.files import UserError, json_text, read_json, write_json
+from context_nmt.measures.rows import NORMALIZED, TEXT, Row, row
 
 OUTCOME_COLUMNS = ("line", "outcome", "margin", "normalized_outcome", "normalized_margin")
 Candidate = tuple[tuple[int, ...], int]  # line numbers of the preceding pairs, oldest first, and of the pair itself
 ALL_ITEMS = "all"  # the category of every item
-
-
-def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) -> None:
-    """Write a run's accuracies on every contrastive set of the binarized corpus, and each item's outcome.
-
-    Processes that torchrun has started share the work, and the first one writes the files. Raise UserError for files
-    that are missing or do not belong together.
-    """
-    corpus = BinarizedCorpus(experiment.binarized)
-    run = run_name(variant, seed)
-    if not corpus.contrastive:
-        with replacing_folder(experiment.contrastive_outcomes(run)):
-            write_rows(experiment.contrastive(run), run, [])
-        return
-    from context_nmt.decoding.forced_scoring import score_pairs  # imports PyTorch, which takes two seconds
-    from context_nmt.decoding.in_batches import join_processes_with_workers
-    from context_nmt.models.checkpoints import load_run
-    from context_nmt.models.devices import device_named
-
-    results = {}
-    model = load_run(experiment.model(run), device_named(device), corpus)
-    with join_processes_with_workers(model.device) as group:
-        for name in tracked(corpus.contrastive, run, len(corpus.contrastive), "sets"):
-            sources, targets = corpus.parallel(name)
-            items = read_items(experiment.tokenized / f"{name}.items.json", len(sources))
-            candidates = items.candidates()
-            log_probabilities = score_pairs(
-                model,
-                [sources[number] for _, number in candidates],
-                [targets[number] for _, number in candidates],
-                contexts=[[(sources[line], targets[line]) for line in context] for context, _ in candidates],
-                progress=f"{run} {name}",
-                processes=group,
-            )
-            sums = dict(zip(candidates, log_probabilities, strict=True))
-            means = {pair: score / (len(targets[pair[1]]) + 1) for pair, score in sums.items()}  # END included
-            results[name] = (items, {SUMMED: items.margins(sums), NORMALIZED: items.margins(means)})
-    if not group.is_first:
-        return
-    with replacing_folder(experiment.contrastive_outcomes(run)) as folder:
-        for name, (_, margins) in results.items():
-            write_lines(folder / f"{name}.tsv", outcome_lines(margins))
-    rows = (row for name, (items, margins) in results.items() for row in items.rows(name, margins))
-    write_rows(experiment.contrastive(run), run, rows)
+OUTCOME_LETTERS = {1.0: "1", 0.5: "=", 0.0: "0"}  # in a file of outcomes
 
 
 @dataclass(frozen=True)
@@ -81,10 +35,16 @@ class Items:
         """Return each item's margin in nats: the right candidate's score minus the best wrong candidate's."""
         return [scores[right] - max(scores[candidate] for candidate in wrong) for right, *wrong in self.item_candidates]
 
+    def by_category(self) -> dict[str, list[int]]:
+        """Return the numbers of each category's items, from 0."""
+        return {
+            category: [number for number, categories in enumerate(self.categories) if category in categories]
+            for category in sorted(set().union(*self.categories))
+        }
+
     def rows(self, name: str, margins: dict[str, list[float]]) -> Iterator[Row]:
         """Yield the accuracy, in per cent, and the number of items of each category of the set `name`."""
-        for category in sorted(set().union(*self.categories)):
-            numbers = [number for number, categories in enumerate(self.categories) if category in categories]
+        for category, numbers in self.by_category().items():
             yield row(name, "items", len(numbers), tag=category, subject=TEXT)
             for metric, item_margins in margins.items():
                 reduction = "mean-over-units" if metric == NORMALIZED else "sum"
@@ -93,15 +53,15 @@ class Items:
                 yield row(name, metric, accuracy, tag=category, signature=signature)
 
 
-def read_items(index: Path, pairs: int) -> Items:
-    """Read `SET.items.json`; raise UserError unless its items refer to exactly `pairs` sentence pairs."""
+def read_items(index: Path, pairs: int | None = None) -> Items:
+    """Read `SET.items.json`; raise UserError unless its items refer to exactly `pairs` sentence pairs, if given."""
     content = read_json(index)
     items = content["items"]
     if any("context" not in item for item in items):
         raise UserError(f"{index}: has no contexts; run the text stages again")
     candidates = [[(tuple(item["context"]), number) for number in (item["right"], *item["wrong"])] for item in items]
     expected = 1 + max(number for item in candidates for context, pair in item for number in (*context, pair))
-    if pairs != expected:
+    if pairs not in (None, expected):
         raise UserError(f"{index}: has {expected} pairs, but there are {pairs}; run the text stages again")
     return Items(content["sha256"], candidates, [{ALL_ITEMS, *item["categories"]} for item in items])
 
@@ -116,3 +76,30 @@ def outcome_lines(margins: dict[str, list[float]]) -> Iterator[str]:
 def outcome(margin: float) -> float:
     """Return 1 if the right candidate wins, one half for a tie, else 0."""
     return 1.0 if margin > 0 else 0.5 if margin == 0 else 0.0
+
+
+def write_outcomes(path: Path, margins_of_sets: dict[str, dict[str, list[float]]]) -> None:
+    """Write {SET: {METRIC: one of OUTCOME_LETTERS per item}}, which is small enough for git."""
+    outcomes = {
+        name: {
+            metric: "".join(OUTCOME_LETTERS[outcome(margin)] for margin in item_margins)
+            for metric, item_margins in margins.items()
+        }
+        for name, margins in margins_of_sets.items()
+    }
+    write_json(path, outcomes)
+
+
+def read_outcomes(path: Path) -> dict[str, dict[str, list[float]]]:
+    """Read {SET: {METRIC: the outcome of each item}}; nothing if the file is missing: the system has no model."""
+    letters = {letter: value for value, letter in OUTCOME_LETTERS.items()}
+    return {
+        name: {metric: [letters[letter] for letter in text] for metric, text in metrics.items()}
+        for name, metrics in (read_json(path) if path.is_file() else {}).items()
+    }
+
+
+def outcome_digests(path: Path) -> dict[str, str]:
+    """Return the SHA-256 of the outcomes of every set."""
+    outcomes = read_json(path) if path.is_file() else {}
+    return {name: sha256(json_text(metrics).encode()).hexdigest() for name, metrics in outcomes.items()}

@@ -1,9 +1,10 @@
-"""The pairs of translations to score and compare: a variant's file changes whenever one of its translations does."""
+"""The pairs of runs to score and compare: a variant's file changes whenever a translation or an outcome does."""
 
 from typing import Any
 
 from context_nmt.corpus.hypotheses import digests
 from context_nmt.files import replacing_folder, write_json
+from context_nmt.measures.contrastive import outcome_digests
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
@@ -17,19 +18,25 @@ def write_pairs(experiment: Experiment) -> None:
 
 
 def variant_pairs(experiment: Experiment, variant: str) -> dict[str, Any] | None:
-    """Return {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by test set, or null}}}.
+    """Return {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by set, or null}}}.
 
+    The hashes are of the translations of test sets and, if there is a baseline, of the outcomes on contrastive sets.
     Return None if translations are missing.
     """
     baseline = experiment.settings.variants[variant].baseline
-    files = {
-        str(seed): {
-            role: name and experiment.hypotheses(run_name(name, seed))
-            for role, name in (("system", variant), ("baseline", baseline))
-        }
+    runs = {
+        str(seed): {role: name and run_name(name, seed) for role, name in (("system", variant), ("baseline", baseline))}
         for seed in experiment.settings.seeds
     }
-    if not all(path.is_file() for roles in files.values() for path in roles.values() if path):
+    if not all(experiment.hypotheses(run).is_file() for roles in runs.values() for run in roles.values() if run):
         return None
-    runs = {seed: {role: path and digests(path) for role, path in roles.items()} for seed, roles in files.items()}
-    return {"baseline": baseline, "runs": runs}
+
+    def hashes(run: str) -> dict[str, str]:
+        return digests(experiment.hypotheses(run)) | (
+            outcome_digests(experiment.contrastive_outcomes(run)) if baseline else {}
+        )
+
+    return {
+        "baseline": baseline,
+        "runs": {seed: {role: run and hashes(run) for role, run in roles.items()} for seed, roles in runs.items()},
+    }

@@ -15,7 +15,10 @@ CHANCE = "chance"  # the accuracy of always choosing the most frequent class
 TEXT = "text"  # a size of the text itself: its number of sentences, items or words
 REFERENCE_SUBJECTS = (BOUND, HUMAN, CHANCE, TEXT)
 SUMMED, NORMALIZED = "accuracy", "accuracy_normalized"  # on contrastive sets, by summed and by mean log-probability
-TESTS = ("bootstrap", "sacrebleu", "sign")  # of a difference; the metric p_TEST is the p-value
+NLL = "nll"  # of the reference translation
+LOWER_IS_BETTER = ("ter", NLL)  # among the scores of translations
+MCNEMAR = {SUMMED: "p_mcnemar", NORMALIZED: "p_mcnemar_normalized"}  # p-values of differences in accuracy
+TESTS = ("bootstrap", "sacrebleu", "sign", "randomization")  # of a difference; the metric p_TEST is the p-value
 
 
 @dataclass(frozen=True, order=True)

@@ -152,11 +152,11 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
 
 
 def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence[Measure] = ()) -> Grid | None:
-    """Build the table of systems with the recipe of an experiment, in the tested metric on held-out text.
+    """Build the table of systems with the recipe of an experiment, in BLEU on held-out text.
 
     Each measure of `accuracies`, on contrastive sets, has a column. Return None if no system has run.
     """
-    corpus, metric = first.settings.corpus, first.settings.significance.metric
+    corpus, metric = first.settings.corpus, first.settings.significance.bleu
     measures = [Measure(test, metric) for test in corpus.held_out]
     measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
     if not measures:

@@ -143,7 +143,7 @@ def _replica_measures(table: PaperTable, results: Results) -> list[Measure]:
     table_specs = dict.fromkeys(
         MeasureSpec(metric=column.metric, layer=column.layer, tag=column.tag) for column in columns
     )
-    specs = table.replica or tuple(table_specs) or (MeasureSpec(metric=results.settings.significance.metric),)
+    specs = table.replica or tuple(table_specs) or (MeasureSpec(metric=results.settings.significance.bleu),)
     by_set = [
         [measure for spec in specs for measure in spec.measures_on(name) if measure in results.measures]
         for name in results.sets

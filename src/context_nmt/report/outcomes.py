@@ -9,7 +9,7 @@ from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
 from context_nmt.report.published import COST_METRICS, Claim, MeasureSpec, Paper, PaperColumn, difference
-from context_nmt.results.metrics import format_difference, measure_name
+from context_nmt.results.metrics import decimals_of, format_difference, measure_name
 from context_nmt.results.seed_tests import Prior, Sample, estimate_prior, p_values
 from context_nmt.results.table import Results, with_most_seeds
 
@@ -239,7 +239,7 @@ def _make_outcome(paper: Paper, claim: Claim, results: Results) -> Outcome | Non
     if is_of_another_column or (claim.own_text and not paper_sets):
         return None
     other_sets = [name for name in results.sets if name != corpus.validation]
-    tested = MeasureSpec(metric=results.settings.significance.metric)
+    tested = MeasureSpec(metric=results.settings.significance.bleu)
     for variant, rival_variants, available in _comparable_variants(claim, results):
         for name in (*paper_sets, *other_sets, corpus.validation):
             measure = (claim.measure if name in paper_sets else claim.replica or claim.measure) or tested
@@ -247,7 +247,9 @@ def _make_outcome(paper: Paper, claim: Claim, results: Results) -> Outcome | Non
                 system, rivals = compared
                 measured = {rival.variant for rival in rivals}
                 missing = tuple(name for name in rival_variants if name not in measured) if claim.to is None else ()
-                decimals = table.decimals_of(system.measures[0].metric) if table else 2
+                decimals = (
+                    table.decimals_of(system.measures[0].metric) if table else decimals_of(system.measures[0].metric)
+                )
                 return Outcome(claim, system, rivals, missing, decimals, name in paper_sets, paper.shares_variance)
     return None
 

@@ -4,15 +4,20 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from context_nmt.files import read_json
-from context_nmt.measures.rows import BOUND, NORMALIZED, SUMMED, TEXT, Measure
+from context_nmt.measures.rows import BOUND, LOWER_IS_BETTER, NORMALIZED, SUMMED, TEXT, Measure
 from context_nmt.report.all_systems import BOUND_LABEL
 from context_nmt.report.tables import DASH_CELL, Cell, Grid, estimate_cell, gain_cells, make_grid, value_cell
 from context_nmt.report.verdicts import baseline_confounds, without_invalid_p
-from context_nmt.results.metrics import format_p, is_score, measure_name
+from context_nmt.results.metrics import decimals_of, format_p, is_score, measure_name
 from context_nmt.results.table import Results
 
 COST_COLUMNS = ("Parameters", "MFLOPs", "FLOPs / baseline", "Training speed", "Decoding speed")
-TEST_COLUMNS = {"bootstrap": "p, compare-mt", "sacrebleu": "p, sacrebleu", "sign": "p, sign test"}
+TEST_COLUMNS = {
+    "bootstrap": "p, compare-mt",
+    "sacrebleu": "p, sacrebleu",
+    "sign": "p, sign test",
+    "randomization": "p, randomization",
+}
 ACCURACY_TEXT = "Percentage of items whose correct translation is more probable than every wrong one; ties count half."
 
 
@@ -57,6 +62,11 @@ class Page:
         return faults
 
     @property
+    def lower_is_better(self) -> list[str]:
+        """The page's metrics of which lower is better."""
+        return [metric for metric in LOWER_IS_BETTER if metric in self.metrics]
+
+    @property
     def ceilings(self) -> list[str]:
         """The low ceilings of test sets, each with its reason."""
         path = self.results.experiment.metrics / "ceilings.json"
@@ -75,7 +85,10 @@ def system_rows(
     for system in systems:
         yield (
             results.label(system),
-            tuple(estimate_cell(without_invalid_p(results, system, measure)) for measure in measures),
+            tuple(
+                estimate_cell(without_invalid_p(results, system, measure), decimals_of(measure.metric))
+                for measure in measures
+            ),
         )
 
 

@@ -289,7 +289,7 @@ def _draw_curves(panel: Axes, reproduction: Reproduction, reproduced_lines: Line
 
 
 def draw_costs(systems: Sequence[System], named_variants: Collection[str], path: Path) -> bool:
-    """Draw the tested BLEU of systems with one recipe, on held-out text, over the costs of their training.
+    """Draw the BLEU of systems with one recipe, on held-out text, over the costs of their training.
 
     Return whether at least two systems can be drawn. Variants in `named_variants`, baselines and combinations are
     labelled with their name and their row in the table of all systems. Bars are 95% intervals over seeds. Costs include
@@ -299,7 +299,7 @@ def draw_costs(systems: Sequence[System], named_variants: Collection[str], path:
     if not systems:
         return False
     settings = systems[0].results.settings
-    measures = [Measure(test, settings.significance.metric) for test in settings.corpus.held_out]
+    measures = [Measure(test, settings.significance.bleu) for test in settings.corpus.held_out]
     measure = next((candidate for candidate in measures if any(system.estimate(candidate) for system in systems)), None)
     if measure is None:
         return False

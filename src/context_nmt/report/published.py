@@ -11,7 +11,7 @@ from typing import Literal
 
 from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import Measure
-from context_nmt.results.metrics import is_score
+from context_nmt.results.metrics import decimals_of, is_score
 from context_nmt.settings import Checked, check
 from context_nmt.settings.text import CorpusSettings
 
@@ -161,8 +161,8 @@ class PaperTable(Checked):
         return next(row for row in self.rows if row.variant == variant)
 
     def decimals_of(self, metric: str) -> int:
-        """Return the largest number of decimals in a metric's columns, at least two."""
-        return max([2, *(column.decimals for column in self.columns if column.metric == metric)])
+        """Return the largest number of decimals in a metric's columns, at least what tables of scores print."""
+        return max([decimals_of(metric), *(column.decimals for column in self.columns if column.metric == metric)])
 
     def published_gain(self, row: PaperRow, column: PaperColumn) -> float | None:
         """Return the published difference from the row's baseline, or the difference of the two published numbers."""
@@ -226,7 +226,7 @@ class Claim(Checked):
 
     @property
     def is_bleu(self) -> bool:
-        """Whether it is about BLEU; all metrics that experiments test are kinds of BLEU."""
+        """Whether it is about BLEU, as are claims that name no measure."""
         return all("bleu" in metric for metric in self._metrics)
 
     @property

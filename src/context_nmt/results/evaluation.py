@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
+from context_nmt.files import UserError
+from context_nmt.measures.contrastive import read_items, read_outcomes
 from context_nmt.measures.discourse import DocumentScorer
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.rows import TESTS, Row, row, write_rows
+from context_nmt.measures.rows import MCNEMAR, TESTS, Row, row, write_rows
 from context_nmt.measures.scored_text import PRETOKENIZED_BY_SCRIPT, token_origin
 from context_nmt.measures.scores import read_scoring_inputs, score_rows, size_rows
 from context_nmt.progress import Progress
-from context_nmt.results.significance import compare
+from context_nmt.results.significance import compare, count_signs
 from context_nmt.settings import read_plan
 from context_nmt.settings.evaluation import SignificanceSettings
 from context_nmt.settings.run_layout import run_name
@@ -34,6 +36,8 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
                 comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
                 rows += _test_rows(test, pairs["baseline"], comparison)
                 progress.advance()
+            if pairs["baseline"]:
+                rows += _accuracy_test_rows(experiment, run, pairs["baseline"], run_name(pairs["baseline"], seed))
             if seed == seeds[0] and not pairs["baseline"]:
                 rows += size_rows(experiment)
             write_rows(experiment.scores(run), run, rows)
@@ -51,10 +55,34 @@ def _test_rows(test_set: str, baseline: str, comparison: dict[str, Any]) -> Iter
         yield row(test_set, f"p_{test}", p, tag=comparison["metric"], signature=signature)
 
 
+def _accuracy_test_rows(experiment: EvaluationFolder, run: str, baseline: str, baseline_run: str) -> Iterator[Row]:
+    """Yield p-values of McNemar's exact test over the items of each contrastive set that both systems have scored.
+
+    The tag is the category. Raise UserError if a system's outcomes are of another set.
+    """
+    both = [read_outcomes(experiment.contrastive_outcomes(name)) for name in (run, baseline_run)]
+    for name in experiment.settings.corpus.contrastive:
+        if not all(name in outcomes for outcomes in both):
+            continue
+        items = read_items(experiment.tokenized / f"{name}.items.json")
+        for metric, p_metric in MCNEMAR.items():
+            system, other = (outcomes[name][metric] for outcomes in both)
+            if not len(system) == len(other) == len(items.categories):
+                raise UserError(
+                    f"{experiment.contrastive_outcomes(run)}: {name} has {len(system)} items, {baseline_run} has"
+                    f" {len(other)}, and the set {len(items.categories)}; run contrast again"
+                )
+            differences = [first - second for first, second in zip(system, other, strict=True)]
+            for category, numbers in items.by_category().items():
+                outcome = count_signs([differences[number] for number in numbers])
+                p, counts = outcome.pop("p"), "|".join(f"{key}:{value}" for key, value in outcome.items())
+                yield row(name, p_metric, p, tag=category, signature=f"{baseline}|{counts}")
+
+
 def _compare_test(
     experiment: EvaluationFolder, run: str, baseline: str, test: str, settings: SignificanceSettings
 ) -> dict[str, Any]:
-    tokenized = settings.metric != "sacrebleu"
+    tokenized = settings.is_of_tokens
     system_lines, references = read_scoring_inputs(experiment, run, test, tokenized=tokenized)
     baseline_lines, _ = read_scoring_inputs(experiment, baseline, test, tokenized=tokenized)
     text = token_origin(experiment.settings)

@@ -1,13 +1,13 @@
 """Names of measures, their order in tables, and the format of numbers."""
 
-from context_nmt.measures.rows import NORMALIZED, SUMMED, TESTS, Measure
+from context_nmt.measures.rows import MCNEMAR, NLL, NORMALIZED, SUMMED, TESTS, Measure
 
 METRICS = (  # of translations, in the order of tables
     *("sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "d_bleu"),
-    *("chrf", "chrf_plus_plus", "ter"),
+    *("chrf", "chrf_plus_plus", "ter", NLL),
 )
 WORD_COUNTS = ("apt_pronouns_words", "apt_nouns_words")  # which tables do not show
-P_VALUES = tuple(f"p_{test}" for test in TESTS)
+P_VALUES = (*(f"p_{test}" for test in TESTS), *MCNEMAR.values())
 SIGNIFICANCE_LEVEL, HIGH_SIGNIFICANCE_LEVEL = 0.05, 0.01
 SMALLEST_P = 0.001  # the smallest p-value that is printed
 
@@ -15,6 +15,11 @@ SMALLEST_P = 0.001  # the smallest p-value that is printed
 def is_score(metric: str) -> bool:
     """Return whether a metric scores translations; results.json has only such metrics."""
     return metric in (*METRICS, "sacrebleu_of_bound", SUMMED, NORMALIZED)
+
+
+def decimals_of(metric: str) -> int:
+    """Return how many decimals tables print; a tenth of a nat is a large difference."""
+    return 3 if metric == NLL else 2
 
 
 def measure_name(measure: Measure) -> str:

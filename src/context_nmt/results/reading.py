@@ -106,10 +106,10 @@ def _run_rows(experiment: Experiment, run: str) -> Iterator[Row]:
     """Yield a run's rows on the sets that params.yaml lists."""
     corpus, probing = experiment.settings.corpus, experiment.settings.probing
     variant, _ = split_run_name(run)
-    tests = {*corpus.tests, *corpus.groups}
+    tests, sets = {*corpus.tests, *corpus.groups}, {*corpus.tests, *corpus.groups, *corpus.contrastive}
     files = {
-        experiment.scores(run): tests,
-        experiment.contrastive(run): set(corpus.contrastive),
+        experiment.scores(run): sets,
+        experiment.contrastive(run): sets,
         experiment.analyses(run): tests,
     }
     if variant in probing.words:

@@ -1,14 +1,14 @@
 """The results of an experiment: rows of runs, their means over seeds, and differences from baselines."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Any, final
 
 import pandas as pd
 
-from context_nmt.measures.rows import TESTS, Measure, Row, sort_key
+from context_nmt.measures.rows import MCNEMAR, TESTS, Measure, Row, sort_key
 from context_nmt.results.metrics import METRICS, P_VALUES, WORD_COUNTS, signature_key
 from context_nmt.results.seed_tests import Sample
 from context_nmt.results.speeds import Speeds
@@ -187,23 +187,25 @@ class Results:
         """Return the largest p of all seeds; 1 if they disagree on the better system, None unless all were tested."""
         if system not in self.models:
             return None
-        p_values = self.p_values(system, measure)[self.settings.variants[system].test]
+        p_values = self._p_values(system, measure, self.settings.variants[system].test)
         if len(p_values) < len(gains):
             return None
         return 1.0 if min(gains) < 0 < max(gains) else max(p_values)
 
     def p_values(self, variant: str, measure: Measure) -> dict[str, list[float]]:
         """Return the p-values of each test of a variant against its baseline, one per seed that was tested."""
-        is_whole = not measure.tag and measure.layer is None
-        keys = {test: Measure(measure.test_set, f"p_{test}", tag=measure.metric) for test in TESTS}
-        return {
-            test: [
-                self._tested[variant, seed, key]
-                for seed in self.settings.seeds
-                if is_whole and (variant, seed, key) in self._tested
-            ]
-            for test, key in keys.items()
-        }
+        return {test: self._p_values(variant, measure, test) for test in TESTS}
+
+    def _p_values(self, variant: str, measure: Measure, test: str) -> list[float]:
+        """Return the p-values of a test or, for a contrastive accuracy, which has only one test, of McNemar's test."""
+        if measure.metric in MCNEMAR:
+            key = replace(measure, metric=MCNEMAR[measure.metric])
+        elif measure.tag or measure.layer is not None:
+            return []
+        else:
+            key = Measure(measure.test_set, f"p_{test}", tag=measure.metric)
+        tested = [self._tested.get((variant, seed, key)) for seed in self.settings.seeds]
+        return [p for p in tested if p is not None]
 
     @cached_property
     def _tested(self) -> dict[tuple[str, int, Measure], float]:

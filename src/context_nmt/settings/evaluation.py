@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -18,6 +18,8 @@ from context_nmt.settings import (
 )
 from context_nmt.settings.text import TextPlan
 
+ScoreOfText = Literal["sacrebleu", "chrf", "chrf_plus_plus", "ter"]
+ScoreOfTokens = Literal["bleu_tokenized", "bleu_compound_split", "bleu_lowercased"]
 Tokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200"]
 # flores200 also suits the languages of `char`, but sacrebleu downloads its model on first use, without a checksum.
 TOKENIZERS: dict[str, Tokenizer] = {
@@ -35,10 +37,10 @@ def tokenizer_of(language: str) -> Tokenizer:
 
 @dataclass(frozen=True, kw_only=True)
 class SignificanceSettings(Checked):
-    """The main score, and its tests: paired bootstrap (Koehn 2004) and the sign test of Collins et al. (2005)."""
+    """The main score, and its tests, see docs/reference/measures.md."""
 
     # the score that is tested
-    metric: Literal["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"] = "sacrebleu"
+    metric: Literal[ScoreOfText, ScoreOfTokens] = "sacrebleu"
     # how sacrebleu splits raw text; the default depends on the target language: zh, ja-mecab and ko-mecab for Chinese,
     # Japanese and Korean, char for other languages that are written without spaces, otherwise 13a
     tokenizer: Tokenizer | None = None
@@ -47,7 +49,18 @@ class SignificanceSettings(Checked):
     resamples: PositiveInteger = 1000  # number of resamples of both bootstrap tests
     # size of a resample relative to the test set, in compare-mt's test, whose own default is 0.5
     sample_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
-    seed: Annotated[int, Field(ge=1, lt=2**32)] = 12345  # fixes the resamples; not 0, which sacrebleu treats as no seed
+    # fixes the resamples, and the trials of the randomization; not 0, which sacrebleu treats as no seed
+    seed: Annotated[int, Field(ge=1, lt=2**32)] = 12345
+
+    @property
+    def is_of_tokens(self) -> bool:
+        """Whether the metric is defined on tokens, not on raw text."""
+        return self.metric in get_args(ScoreOfTokens)
+
+    @property
+    def bleu(self) -> str:
+        """The kind of BLEU that overviews and claims about BLEU show: the metric, or sacrebleu if it is no BLEU."""
+        return self.metric if "bleu" in self.metric else "sacrebleu"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ class Layout(RunLayout):
 
     # Small files, in git.
     metrics = FixedPath("metrics")
-    contrastive = NamedPath("metrics/contrastive/{}.csv")  # a run's accuracies on contrastive sets
+    contrastive = NamedPath("metrics/contrastive/{}.csv")  # a run's measures of given translations
+    contrastive_outcomes = NamedPath("metrics/contrastive/{}.json")  # the outcome of each item of contrastive sets
     analyses = NamedPath("metrics/analyses/{}.csv")  # measurements inside a run's model
     sentence_probes = NamedPath("metrics/analyses/sentences/{}.csv")
     word_probes = NamedPath("metrics/analyses/words/{}.csv")
@@ -31,7 +32,7 @@ class Layout(RunLayout):
     # Large files, in the DVC cache.
     runs = FixedPath("runs")
     pairs = NamedPath("runs/pairs/{}.json")  # which translations of a variant are compared with which
-    contrastive_outcomes = NamedPath("runs/contrastive/{}")  # SET.tsv, the outcome of each item of a contrastive set
+    contrastive_margins = NamedPath("runs/contrastive/{}")  # SET.tsv, outcome and margin of each item
 
     def scores(self, run: str) -> Path:
         """Return the file of a run's scores and of its significance tests against the baseline."""

@@ -36,8 +36,9 @@ class VariantSettings(Checked):
     averaging: dict[str, Any] = field(default_factory=dict)  # changes to the keys of averaging
     decoding: dict[str, Any] = field(default_factory=dict)  # changes to the keys of decoding
     baseline: str | None = None  # the variant that tables compare this one with
-    # the test whose p-value marks the difference: bootstrap of compare-mt, of sacrebleu as in Moses, or the sign test
-    test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"
+    # the test whose p-value marks the difference: bootstrap of compare-mt, of sacrebleu as in Moses, the sign test, or
+    # approximate randomization
+    test: Literal["bootstrap", "sacrebleu", "sign", "randomization"] = "bootstrap"
 
     def __post_init__(self) -> None:
         require(
