@@ -188,7 +188,7 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
         series = analysis.series(results, test_sets[0])
         lines = {label: (test_sets[0], metric, layer) for label, (metric, layer) in series.items()}
     panels = {}
-    for variant in settings.variants:
+    for variant in settings.systems:
         curves = {label: _curve_points(results, analysis, variant, *line) for label, line in lines.items()}
         if any(curves.values()):
             panels[variant] = {label: line for label, line in curves.items() if line}
@@ -211,7 +211,7 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
     height = 2.8 if joined else 2.5 + 0.07 * max(len(str(layer_or_tag)) for layer_or_tag in x_positions)
     with draw_panels(path, len(panels), height=height) as (figure, axes):
         for axis, (variant, points) in zip(axes, panels.items(), strict=True):
-            baseline, title = settings.variants[variant].baseline, settings.label(variant)
+            baseline, title = settings.systems[variant].baseline, settings.label(variant)
             if analysis.gains:
                 axis.axhline(0, color="black", linewidth=0.8)
                 title += f"\nagainst {settings.label(str(baseline))}"

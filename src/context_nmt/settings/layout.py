@@ -13,6 +13,7 @@ class Layout(RunLayout):
     """An experiment's folder, with measurements, results and reports."""
 
     parameters = FixedPath("params.yaml")
+    external = NamedPath("external/{}")  # TEST.txt, translations of an external system, from the user
     lock = FixedPath("dvc.lock")
 
     # Small files, in git.
