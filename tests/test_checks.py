@@ -221,6 +221,15 @@ def test_a_new_experiment_has_the_parameters_of_another_one_with_the_given_chang
     assert_golden("\n".join(changes), "new-experiments.diff")
 
 
+def test_a_new_experiment_has_no_external_systems(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "external: {}", "external: {llm: {baseline: cmlm}}")
+    edit(path, "    baseline: cmlm", "    baseline: llm")
+    settings = read_parameters(create_experiment(project, "two", StartingPoint(like="one")) / "params.yaml")
+    assert settings.external == {}
+    assert (settings.variants["ccan"].baseline, settings.variants["cmlm"].baseline) == (None, "transformer")
+
+
 def test_a_new_experiment_finds_the_users_text_in_the_shared_folder(project):
     folder = create_experiment(project, "two", StartingPoint(like=".", corpus="mine"))
     assert read_parameters(folder / "params.yaml").download == ("miniature",)  # for its probing tasks

@@ -114,6 +114,7 @@ def test_tables_show_external_systems_beside_variants(compared):
         line for line in compared.results_table.read_text().splitlines() if line.startswith("perfect,test,sacrebleu,")
     )
     assert row.startswith("perfect,test,sacrebleu,,,100.0,0.0,1,transformer,")
+    assert read_json(compared.summary)["perfect"]["test"] == 100.0
     page = compared.results_page.read_text()
     assert "An external system has one translation" in page
     assert r"| A \| person | – | – | – | – | – | 100.00 (" in page  # noqa: RUF001

@@ -164,9 +164,9 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
     downloads = [name for name in names if name in (*generated, *catalogue["corpora"])]
     parameters["download"] = _in_one_line(downloads)
     external = parameters.get("external") or {}  # their files are not copied
-    for variant in parameters["variants"].values():
+    for variant in filter(None, parameters["variants"].values()):
         if variant.get("baseline") in external:
-            del variant["baseline"]
+            variant["baseline"] = None  # not one that `like` brings
     parameters["external"] = {}
     return parameters, [name for name in names if name not in downloads]
 

@@ -126,8 +126,9 @@ def _run_rows(experiment: Experiment, run: str) -> Iterator[Row]:
 
 
 def write_results(results: Results) -> None:
-    """Write metrics/results.json and results.csv."""
+    """Write metrics/results.json, summary.json and results.csv."""
     write_json(results.experiment.results, scores_as_json(results))
+    write_json(results.experiment.summary, main_scores(results))
     with replacing(results.experiment.results_table) as temporary:
         _as_frame(results).to_csv(temporary, index=False, lineterminator="\n")
 
@@ -147,6 +148,16 @@ def scores_as_json(results: Results) -> dict[str, Any]:
             summary = {"mean": estimate.mean, "deviation": estimate.deviation, "seeds": estimate.seeds}
             summaries[system].setdefault(measure.test_set, {})[measure_name(measure)] = summary
     return summaries
+
+
+def main_scores(results: Results) -> dict[str, dict[str, float]]:
+    """Build {SYSTEM: {TEST_SET: mean over seeds}} of the tested metric, with two decimals."""
+    scores: dict[str, dict[str, float]] = {}
+    for (system, measure), estimate in results.estimates.items():
+        is_main = measure.metric == results.settings.significance.metric
+        if is_main and system in results.tested_systems:
+            scores.setdefault(system, {})[measure.test_set] = round(estimate.mean, 2)
+    return scores
 
 
 def _as_frame(results: Results) -> pd.DataFrame:

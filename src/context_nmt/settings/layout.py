@@ -24,9 +24,10 @@ class Layout(RunLayout):
     word_probes = NamedPath("metrics/analyses/words/{}.csv")
     models = FixedPath("metrics/models.json")  # parameters and FLOPs of all variants
     results = FixedPath("metrics/results.json")
+    summary = FixedPath("metrics/summary.json")  # the main scores, DVC's metrics
     results_table = FixedPath("metrics/results.csv")
     results_page = FixedPath("metrics/results.md")
-    focus = FixedPath("metrics/focus.json")  # the results of one variant, for `dvc metrics diff`
+    focus = FixedPath("metrics/focus.json")  # the results of one system, for `dvc metrics diff`
     reports = FixedPath("reports")  # report.md and figures/ in git; report.html, tables/, pages/ in the DVC cache
 
     # Large files, in the DVC cache.
