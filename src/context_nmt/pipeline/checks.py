@@ -138,8 +138,8 @@ def _file_problems(pipeline: Path, parameters: Path) -> Iterator[str]:
             yield f"line {line}: *{event.anchor} is an alias, which `dvc exp run -S` breaks; write it out"
     stages, values = read_yaml(pipeline)["stages"].values(), read_yaml(parameters)
     defaults = {key: "{}" for stage in stages for key in stage.get("params", [])}
-    defaults |= {f"{items}".strip("${}"): "[]" for stage in stages for items in stage.get("matrix", {}).values()}
-    defaults["external"] = "{}"  # a matrix over the names in a mapping
+    matrices = {f"{items}".strip("${}") for stage in stages for items in stage.get("matrix", {}).values()}
+    defaults |= {key: "{}" if key == "external" else "[]" for key in matrices}  # external maps names to settings
     parents = {key.rpartition(".")[0] for key in defaults}
     for key, default in sorted(defaults.items()):
         parent, _, name = key.rpartition(".")
