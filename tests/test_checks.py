@@ -84,6 +84,7 @@ def test_the_text_of_the_experiments_of_this_project_is_complete(folder):
             "stages of the plans that name these modules: context_nmt.miniature.generation\n",
         ),
         ("src/context_nmt/progress.py", "no stage or plan has this file among its code\n"),
+        ("src/context_nmt/decoding/translating_text.py", "no stage or plan has this file among its code\n"),
     ],
 )
 def test_check_shows_what_a_change_of_a_file_affects(capsys, file, printed):
