@@ -80,6 +80,10 @@ def test_the_text_of_the_experiments_of_this_project_is_complete(folder):
             "stages of the plans that name these modules: context_nmt.mechanisms.dual_context\n",
         ),
         (
+            "src/context_nmt/corpus/formats/text.py",  # which lists its formats
+            "stages of the plans that name these modules: context_nmt.corpus.formats.text\n",
+        ),
+        (
             "src/context_nmt/miniature/lexicon.yaml",
             "stages of the plans that name these modules: context_nmt.miniature.generation\n",
         ),
@@ -313,8 +317,8 @@ def test_a_download_without_documents_or_a_split_is_refused_before_the_run(proje
         ("corpora", "mine: {}", "corpora.mine: format: this key is required"),
         (
             "corpora",
-            "mine: {format: text, licence: x, homepage: x, documents: 3}",
-            "corpora.mine: documents is for the formats tvsub and opus_moses, not text",
+            "mine: {format: opus_xml, licence: x, homepage: x, documents: 3, files: [{url: a/b, sha256: null}]}",
+            "corpora.mine: documents is for the formats tvsub and opus_moses, not opus_xml",
         ),
     ],
 )

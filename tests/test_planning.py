@@ -170,7 +170,7 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
         assert TrainingPlan.read(written.plan(variant, "training")) == planned
         assert ModelPlan.from_dict(read_json(written.plan(variant, "training"))["model"]) == planned.model
     for corpus in written.settings.download:
-        assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
+        assert read_data_plan(written.data_plan(corpus))[0] == read_entry(tmp_path / "data/params.yaml", corpus)
 
 
 def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
