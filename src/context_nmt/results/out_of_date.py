@@ -55,9 +55,8 @@ def _result_files(experiment: Experiment, variant: str) -> Iterator[Path]:
     yield experiment.scores(run_name(variant, seeds[0])).parent
     for run in (run_name(variant, seed) for seed in seeds):
         yield experiment.hypotheses(run)
-        yield from (
-            [] if variant in experiment.settings.external else [experiment.contrastive(run), experiment.analyses(run)]
-        )
+        if variant in experiment.settings.variants:
+            yield from (experiment.contrastive(run), experiment.analyses(run))
         yield from [experiment.word_probes(run)] if variant in probing.words else []
         yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
 
