@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_up_experiment import PARAMETERS, RAW, evaluate_all, make_experiment, output
-from measured import read_flat
+from measured import add_flat, read_flat, write_flat
 
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError, read_json, write_lines
@@ -128,6 +128,19 @@ def test_the_report_and_the_overview_show_external_systems(compared, capsys):
     assert "A \\| person" in (compared.reports / "report.md").read_text()
     print_results(compared)
     assert "A | person" in capsys.readouterr().out
+
+
+def test_pages_show_what_is_measured_in_translations_and_nothing_that_a_variant_left(compared):
+    for seed in (1, 2):
+        add_flat(compared.scores(f"perfect-{seed}"), {"test": {"cohesion": 0.5}})
+        write_flat(compared.analyses(f"perfect-{seed}"), {"test": {"locality_entropy": 1.0}})
+    write_tables(compared)
+    discourse, analyses = (
+        (compared.reports / f"pages/{name}.md").read_text(encoding="utf-8") for name in ("discourse", "analyses")
+    )
+    assert r"| A \| person | " in discourse
+    assert "person" not in analyses
+    assert "| Transformer |" in analyses
 
 
 def test_the_focus_can_be_an_external_system(compared):

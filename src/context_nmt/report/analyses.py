@@ -136,13 +136,13 @@ def _make_grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
             title += "" if count is None else f", {count:,g} {counts['unit']}"
         columns[title] = ("", layer_or_tag)
     rows = []
-    for variant, (part, (metric, layer)) in product(results.models, series.items()):
+    for system, (part, (metric, layer)) in product(results.tested_systems, series.items()):
         measures = [
             _make_measure(test_set, whole or metric, layer_or_tag, layer) for whole, layer_or_tag in columns.values()
         ]
-        estimates = [results.estimate(variant, measure) for measure in measures]
-        if any(estimates) or not analysis.only_measured:
-            label = results.label(variant) + (f": {part}" if part else "")
+        estimates = [results.estimate(system, measure) for measure in measures]
+        if any(estimates) or not (analysis.only_measured or system in results.settings.external):
+            label = results.label(system) + (f": {part}" if part else "")
             rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
     for kind, label in analysis.references.items():
         measures = [

@@ -109,11 +109,9 @@ def _run_rows(experiment: Experiment, run: str) -> Iterator[Row]:
     corpus, probing = experiment.settings.corpus, experiment.settings.probing
     variant, _ = split_run_name(run)
     tests = {*corpus.tests, *corpus.groups}
-    files = {
-        experiment.scores(run): tests,
-        experiment.contrastive(run): set(corpus.contrastive),
-        experiment.analyses(run): tests,
-    }
+    files = {experiment.scores(run): tests}
+    if variant not in experiment.settings.external:  # a variant of this name may have left files
+        files |= {experiment.contrastive(run): set(corpus.contrastive), experiment.analyses(run): tests}
     if variant in probing.words:
         files[experiment.word_probes(run)] = tests
     if variant in probing.sentences:
