@@ -29,5 +29,5 @@ def main(
     """
     layout = RunLayout()
     mirror = data_mirror()
-    entry = read_data_plan(layout.data_plan(corpus))
-    make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror)
+    entry, modules = read_data_plan(layout.data_plan(corpus))
+    make_corpus(entry, layout.data(corpus), checksums=checksums, mirror=mirror, modules=modules)

@@ -19,14 +19,15 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Collect all variants and seeds of params.yaml into tables, figures and the report.
+    """Collect all systems and seeds of params.yaml into tables, figures and the report.
 
     Reads scores/, contrastive/, analyses/, curves/, models.json and ceilings.json of metrics/, and the project's
     benchmarks/variants.json for speeds. At the root, the report includes the current results of all experiments/. A
     dash stands for a missing result. Writes under metrics/
 
-        results.json    {VARIANT: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
+        results.json    {SYSTEM: {TEST: {METRIC: {"mean", "deviation", "seeds"}}, "model": {"parameters", "flops_…"}}};
                         with contrastive sets beside the test sets
+        summary.json    {SYSTEM: {TEST: mean over seeds}} of significance.metric, for `dvc metrics show`
         results.csv     every measurement, by test set, metric, layer and tag: its mean over seeds, the difference from
                         the baseline, its interval over seeds and its p; rows without a run (`bound`, `human`,
                         `chance`, `text`) are at the end

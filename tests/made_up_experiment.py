@@ -68,8 +68,8 @@ def write_output(experiment: Experiment, run: str, lines: list[str], **others: l
 def evaluate_all(experiment: Experiment) -> Experiment:
     """Score and compare every run, as the stages before `report` do."""
     write_pairs(experiment)
-    for variant in experiment.settings.variants:
-        evaluate_variant(EvaluationFolder(experiment.folder), variant)
+    for system in experiment.settings.systems:
+        evaluate_variant(EvaluationFolder(experiment.folder), system)
     return experiment
 
 

@@ -80,10 +80,15 @@ def test_the_text_of_the_experiments_of_this_project_is_complete(folder):
             "stages of the plans that name these modules: context_nmt.mechanisms.dual_context\n",
         ),
         (
+            "src/context_nmt/corpus/formats/text.py",  # which lists its formats
+            "stages of the plans that name these modules: context_nmt.corpus.formats.text\n",
+        ),
+        (
             "src/context_nmt/miniature/lexicon.yaml",
             "stages of the plans that name these modules: context_nmt.miniature.generation\n",
         ),
         ("src/context_nmt/progress.py", "no stage or plan has this file among its code\n"),
+        ("src/context_nmt/decoding/translating_text.py", "no stage or plan has this file among its code\n"),
     ],
 )
 def test_check_shows_what_a_change_of_a_file_affects(capsys, file, printed):
@@ -221,6 +226,15 @@ def test_a_new_experiment_has_the_parameters_of_another_one_with_the_given_chang
     assert_golden("\n".join(changes), "new-experiments.diff")
 
 
+def test_a_new_experiment_has_no_external_systems(project):
+    path = project / "experiments/one/params.yaml"
+    edit(path, "external: {}", "external: {llm: {baseline: cmlm}}")
+    edit(path, "    baseline: cmlm", "    baseline: llm")
+    settings = read_parameters(create_experiment(project, "two", StartingPoint(like="one")) / "params.yaml")
+    assert settings.external == {}
+    assert (settings.variants["ccan"].baseline, settings.variants["cmlm"].baseline) == (None, "transformer")
+
+
 def test_a_new_experiment_finds_the_users_text_in_the_shared_folder(project):
     folder = create_experiment(project, "two", StartingPoint(like=".", corpus="mine"))
     assert read_parameters(folder / "params.yaml").download == ("miniature",)  # for its probing tasks
@@ -303,8 +317,8 @@ def test_a_download_without_documents_or_a_split_is_refused_before_the_run(proje
         ("corpora", "mine: {}", "corpora.mine: format: this key is required"),
         (
             "corpora",
-            "mine: {format: text, licence: x, homepage: x, documents: 3}",
-            "corpora.mine: documents is for the formats tvsub and opus_moses, not text",
+            "mine: {format: opus_xml, licence: x, homepage: x, documents: 3, files: [{url: a/b, sha256: null}]}",
+            "corpora.mine: documents is for the formats tvsub and opus_moses, not opus_xml",
         ),
     ],
 )

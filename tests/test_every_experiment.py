@@ -10,7 +10,7 @@ from made_up_mirror import write_catalogue, write_mirror
 from project_root import ROOT, make_root
 
 from context_nmt.files import read_json, read_yaml, write_json
-from context_nmt.measures.pairs import variant_pairs
+from context_nmt.measures.pairs import system_pairs
 from context_nmt.models.plans import TrainingPlan
 from context_nmt.settings.parameters import Experiment, training_of, with_lineage
 from context_nmt.settings.run_layout import run_name
@@ -119,7 +119,7 @@ def test_an_experiment_runs_from_its_downloads_to_its_scores(original, project, 
         name = run_name(variant, seed)
         assert [row["update"] for row in rows(experiment.curve(name))] == [str(number + 1) for number in range(UPDATES)]
     for variant in trained:
-        write_json(experiment.pairs(variant), variant_pairs(experiment, variant))
+        write_json(experiment.pairs(variant), system_pairs(experiment, variant))
         run("significance", variant)
         scored = {(row["test_set"], row["metric"]) for row in rows(experiment.scores(run_name(variant, seed)))}
         assert scored >= {(test, "sacrebleu") for test in settings.corpus.tests}

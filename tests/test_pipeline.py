@@ -58,6 +58,7 @@ variants:
 train: {bitext: [plain, small], teachers: [plain], distilled: [student], document: [reader], document_start: plain,
   continued: []}
 rescored: [student]
+external: {person: {baseline: plain}}
 probing:
   sentences: [small]
   tasks: tasks
@@ -257,6 +258,7 @@ FIRST = {"plan", "download@spare", "tokenize", "bpe"}
 LAST = {"pair", "describe", "report", "focus"}
 TAUGHT = {"distill@plain-1", "rescore@student-1-plain"}
 PROBED = {"probe_sentences@small-1", "probe_words@plain-1"}
+EXTERNAL = {"import_translations@person-1", "significance_external@person"}
 
 
 def of_run(*variants):
@@ -301,6 +303,9 @@ def start_project(folder, parameters):
     (made / "data/params.yaml").write_text(CATALOGUE)
     (made / "params.yaml").write_text(parameters)
     write_corpus(made / "data" / "toy")
+    (made / "external/person").mkdir(parents=True)
+    for split in ("valid", "test", "later"):
+        shutil.copy(made / f"data/toy/{split}.yy", made / f"external/person/{split}.txt")
     project = Project(made, environment(folder / "home", **own))
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.commit("start")
@@ -321,7 +326,8 @@ def finished(project, folder):
 
 
 def test_one_command_runs_every_stage_and_leaves_the_tables(finished):
-    assert set(finished.order) == {CODE} | FIRST | of_run(*VARIANTS) | of_text(*VARIANTS) | TAUGHT | PROBED | LAST
+    runs = of_run(*VARIANTS) | of_text(*VARIANTS)
+    assert set(finished.order) == {CODE} | FIRST | runs | TAUGHT | PROBED | EXTERNAL | LAST
     results = finished.json("metrics/results.json")
     assert results["small"]["test"]["sacrebleu"]["seeds"] == 1
     assert results["small"]["model"]["parameters"] < results["plain"]["model"]["parameters"]
@@ -556,6 +562,20 @@ def test_one_variant_alone_leaves_the_others_marked_as_out_of_date_until_they_ha
     assert "out of date" not in page.read_text()
 
 
+def test_new_translations_from_a_file_run_their_scores_alone_and_a_label_the_tables(finished):
+    path, page = finished.folder / "external/person/test.txt", finished.folder / "metrics/results.md"
+    path.write_text(path.read_text().replace("vidan", "woren"))
+    finished.run(sys.executable, "stages", "report", "--mark")
+    assert "| person (out of date) |" in page.read_text()
+    assert "| plain |" in page.read_text()
+    assert finished.repro() == EXTERNAL | {"pair", "report", "focus"}
+    assert "out of date" not in page.read_text()
+    finished.edit("person: {", "person: {label: A person, ")
+    assert finished.repro() == {"pair", "report"}
+    assert "| A person |" in page.read_text()
+    assert finished.json("metrics/results.json")["person"]["valid"]["sacrebleu"]["mean"] == 100.0
+
+
 def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     """Installed, `context-nmt new` makes a folder that needs nothing of this repository."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
@@ -575,6 +595,7 @@ def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     command("new", "mine")
     folder = tmp_path / "mine"
     values = yaml.safe_load(PARAMETERS) | {"root": ".", "download": [], "rescored": [], "focus": "small"}
+    values["external"] = {}
     values["variants"] = {name: values["variants"][name] for name in ("plain", "small")}
     values["train"] = {key: [] for key in values["train"]} | {"bitext": ["plain", "small"]}
     values["train"] |= {"document_start": None, "continued_start": None}

@@ -19,6 +19,8 @@ from context_nmt.models import mechanisms
 from context_nmt.models.mechanisms import PLAIN
 from context_nmt.models.plans import Filling, ModelPlan, TrainingPlan
 from context_nmt.pipeline.planning import plan, write_plans
+from context_nmt.settings import read_plan
+from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import LayerSlot
 from context_nmt.settings.parameters import Experiment
 
@@ -168,7 +170,7 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
         assert TrainingPlan.read(written.plan(variant, "training")) == planned
         assert ModelPlan.from_dict(read_json(written.plan(variant, "training"))["model"]) == planned.model
     for corpus in written.settings.download:
-        assert read_data_plan(written.data_plan(corpus)) == read_entry(tmp_path / "data/params.yaml", corpus)
+        assert read_data_plan(written.data_plan(corpus))[0] == read_entry(tmp_path / "data/params.yaml", corpus)
 
 
 def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
@@ -184,6 +186,20 @@ def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
     after = plans(write_experiment(tmp_path / "after", {}, **settings)).splitlines()
     changed = [line for line in difflib.ndiff(before, after) if line[0] in "+-" or line.endswith("json {")]
     assert_golden("\n".join(changed), "plans-changed.txt")
+
+
+def test_plans_of_searches_averages_and_probes_have_no_defaults(tmp_path):
+    """So a new key with a default is in no plan, as long as it is not set."""
+    classifier = {"sentence_classifier": {"epochs": 100, "seeds": [1, 2]}}
+    variant = {"decoding": {"length_penalty": "gnmt", "iterations": 4}}
+    written = write_experiment(tmp_path, variant, probing=classifier)
+    write_plans(written)
+    assert read_json(written.plan("plain", "decoding")) == {"beam": 3}
+    assert read_json(written.plan("plain", "averaging")) == {}
+    assert read_json(written.plan("one", "decoding")) == {"beam": 3, "iterations": 4}
+    assert read_plan(DecodingSettings, written.plan("one", "decoding")) == plan(written.settings, "one").decoding
+    assert read_json(written.stage_plan("probe_words")) == {}
+    assert read_json(written.stage_plan("probe_sentences")) == {"classifier": {"seeds": [1, 2]}, "tasks": None}
 
 
 def test_a_wrong_variant_prevents_all_plans(tmp_path):

@@ -349,6 +349,15 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     assert scores[metric] == {"score": expected["system"], "signature": signature}
 
 
+def test_the_summary_has_the_tested_metric_of_every_system(experiment):
+    results, summary = (read_json(experiment.metrics / f"{name}.json") for name in ("results", "summary"))
+    assert summary == {
+        system: {test: round(sets[test]["sacrebleu"]["mean"], 2) for test in ("dev", "test", "both")}
+        for system, sets in results.items()
+    }
+    assert set(summary) == set(PARAMETERS["variants"])
+
+
 def test_focus_is_flat(experiment, monkeypatch):
     monkeypatch.chdir(experiment.folder)
     focus.main()

@@ -19,7 +19,7 @@ from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.subwords import Segmenter, learn_pieces, segment_corpus
 from context_nmt.corpus.text_chain import TextChain
 from context_nmt.corpus.vocabulary import SPECIALS
-from context_nmt.decoding.decoding_run import translate_text
+from context_nmt.decoding.translating_text import translate_text
 from context_nmt.explorer.passages import PassageQuery, show_runs
 from context_nmt.files import UserError, read_json, read_lines, write_lines
 from context_nmt.measures.discourse import DocumentScorer

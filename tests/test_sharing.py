@@ -15,7 +15,12 @@ from context_nmt.files import UserError
 from context_nmt.pipeline.dvc import merge_stages, resolve
 
 ROOT = Path(__file__).parents[1]
-PLAIN = yaml.safe_load(PARAMETERS) | {"download": [], "rescored": [], "probing": {"sentences": [], "words": []}}
+PLAIN = yaml.safe_load(PARAMETERS) | {
+    "download": [],
+    "rescored": [],
+    "external": {},
+    "probing": {"sentences": [], "words": []},
+}
 PLAIN["variants"] = {"plain": {}, "wide": {"model": {"feed_forward_width": 20}, "baseline": "plain"}}
 PLAIN["train"] = {key: [] for key in PLAIN["train"]} | {"bitext": ["plain", "wide"]}
 PLAIN["train"] |= {"document_start": None, "continued_start": None}

@@ -188,7 +188,7 @@ TOY = yaml.safe_load(TOY_PARAMETERS)
 TOY["variants"] = {name: TOY["variants"][name] for name in ("plain", "small")}
 TOY["train"] |= {"teachers": [], "distilled": [], "document": []}
 TOY["training"] |= {"accumulation": 2, "maximum_updates": 240, "validate_every": 20}
-TOY |= {"download": [], "rescored": []}
+TOY |= {"download": [], "rescored": [], "external": {}}
 TOY["probing"] |= {"sentences": [], "words": []}
 # As docs/guides has it, with the nodes noted.
 ON_TWO_NODES = """\

@@ -20,9 +20,10 @@ from test_search import assert_same
 
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END
-from context_nmt.decoding.decoding_run import decode_run, translate_text
+from context_nmt.decoding.decoding_run import decode_run
 from context_nmt.decoding.in_batches import split_documents
 from context_nmt.decoding.translating import batch_documents, translate_ids
+from context_nmt.decoding.translating_text import translate_text
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of

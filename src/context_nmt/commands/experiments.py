@@ -154,7 +154,8 @@ def repro(
         list[str] | None,
         typer.Option(
             metavar="VARIANT",
-            help="Run this variant and those that it starts from, learns from or is compared with; can be repeated.",
+            help="Run this variant or external system, and those that it starts from, learns from or is compared with;"
+            " can be repeated.",
         ),
     ] = None,
 ) -> None:

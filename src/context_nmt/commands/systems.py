@@ -40,7 +40,7 @@ def translate(
                                          the model becomes empty and is reported as an error at the end
         Example  context-nmt translate runs/models/transformer-1 < text.en > text.de
     """
-    from context_nmt.decoding.decoding_run import translate_text
+    from context_nmt.decoding.translating_text import translate_text
 
     if sys.stdin is None:
         raise UserError("standard input is closed; give the text by < FILE")

@@ -1,14 +1,19 @@
 """The entries of data/params.yaml: corpora to generate or download."""
 
+import importlib
+import pkgutil
 import re
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import Field, TypeAdapter
 
+from context_nmt.corpus import formats
 from context_nmt.corpus.documents import documents_file
+from context_nmt.corpus.formats import Format
 from context_nmt.files import UserError, read_yaml
 from context_nmt.settings import Checked, PositiveInteger, check, require, some_names
 from context_nmt.settings.miniature import MiniatureSettings
@@ -20,27 +25,19 @@ CHECKSUM_KINDS = ("sha256", "md5", "git_blob")  # a file has one of them
 MISSING = ""  # distinguishes an absent sha256 from an explicit null
 
 
-class Format(NamedTuple):
-    """The keys that the entries and files of a format have."""
+@cache
+def read_formats() -> dict[str, Format]:
+    """Return the formats that the modules of corpus/formats/ list, each with its module.
 
-    module: str  # in corpus/formats; it has a function unpack_FORMAT
-    output_keys: tuple[str, ...] = ()  # a file has one of these keys; if there are none, an archive has all the splits
-    output_kind: str = "SPLIT.LANGUAGE"  # what these keys name
-    options: tuple[str, ...] = ()  # keys of an entry
-
-
-FORMATS = {
-    "text": Format("text", ("to", "members")),
-    "iwslt": Format("document_corpora", ("members",), options=("held_out_every",)),
-    "bcontrast": Format("document_corpora", ("to",), "SPLIT"),
-    "contrapro": Format("contrastive_sets", ("to",), "SET"),
-    "contrawsd": Format("contrastive_sets", ("to",), "SET"),
-    "discourse_mt": Format("contrastive_sets", ("to",), "SET"),
-    "tvsub": Format("document_corpora", options=("documents",)),
-    "opus_moses": Format("text", options=("documents", "held_out_documents", "seed")),
-    "opus_xml": Format("document_corpora"),
-}
-OPTION_IS_REQUIRED = {"documents": False, "held_out_documents": True, "held_out_every": False, "seed": True}
+    Modules are loaded by name: a new one is not code of the others, nor of the download stage.
+    """
+    names = [found.name for found in pkgutil.iter_modules(formats.__path__)]
+    modules = [f"{formats.__name__}.{name}" for name in names]
+    return {
+        name: spec._replace(module=module)
+        for module in modules
+        for name, spec in importlib.import_module(module).FORMATS.items()
+    }
 
 
 def names_in(layout: str) -> list[str]:
@@ -148,15 +145,6 @@ class CorpusEntry(Checked):
     held_out_every: Annotated[int, Field(ge=2)] | None = None
 
     def __post_init__(self) -> None:
-        for name in (self.format, *(file.format for file in self.files if file.format)):
-            require(name in FORMATS, f"format: unknown format {name!r}; there are {', '.join(FORMATS)}")
-        for file in self.files:
-            self._check_outputs(file)
-        for key, is_required in OPTION_IS_REQUIRED.items():
-            formats = [name for name, spec in FORMATS.items() if key in spec.options]
-            is_set, is_allowed = getattr(self, key) is not None, self.format in formats
-            require(is_allowed or not is_set, f"{key} is for the formats {' and '.join(formats)}, not {self.format}")
-            require(is_set or not (is_allowed and is_required), f"{key}: format {self.format} needs it")
         require(bool(self.files or self.sacrebleu), "an entry needs files or sacrebleu")
         test_files = [file for test_set in self.sacrebleu for file in test_set.files]
         names = [file.name for file in (*self.files, *test_files)]
@@ -166,15 +154,34 @@ class CorpusEntry(Checked):
             is_new = split not in splits_of_files
             require(is_new, f"sacrebleu: {split!r} is also a split of files; give one of them another name")
 
-    def _check_outputs(self, file: DownloadFile) -> None:
-        name = file.format or self.format
-        allowed, kind = FORMATS[name].output_keys, FORMATS[name].output_kind
+    def check_formats(self) -> None:
+        """Raise ValueError for an unknown format, and for keys that are missing or not of the formats."""
+        known = read_formats()
+        for name in self.formats:
+            require(name in known, f"format: unknown format {name!r}; there are {', '.join(known)}")
+        for file in self.files:
+            self._check_outputs(file, file.format or self.format)
+        for key in sorted({key for spec in known.values() for key in spec.options}):
+            allowed = [name for name, spec in known.items() if key in spec.options]
+            is_set, is_allowed = getattr(self, key) is not None, self.format in allowed
+            require(is_allowed or not is_set, f"{key} is for the formats {' and '.join(allowed)}, not {self.format}")
+            is_required = known[self.format].options.get(key, False)
+            require(is_set or not is_required, f"{key}: format {self.format} needs it")
+
+    @staticmethod
+    def _check_outputs(file: DownloadFile, name: str) -> None:
+        allowed, kind = read_formats()[name].output_keys, read_formats()[name].output_kind
         keys = [key for key in ("to", "members") if getattr(file, key)]
         are_right = len(keys) == 1 and keys[0] in allowed if allowed else not keys
         needed = " or, for an archive, ".join(f"`{key}`" for key in allowed) or "neither `to` nor `members`"
         require(are_right, f"{file.name}: format {name} needs {needed}")
         for output in file.outputs:
             require(("." in output) == ("." in kind), f"{file.name}: {output!r} is not {kind}")
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats of the entry and of its files, each once."""
+        return list(dict.fromkeys([self.format, *(file.format for file in self.files if file.format)]))
 
     def files_of_format(self, *formats: str) -> list[DownloadFile]:
         """Return the files whose format, by default the format of the entry, is one of these."""
@@ -183,7 +190,7 @@ class CorpusEntry(Checked):
     @property
     def contrastive_sets(self) -> list[str]:
         """Names of the contrastive sets, each once."""
-        formats = (name for name, spec in FORMATS.items() if spec.output_kind == "SET")
+        formats = (name for name, spec in read_formats().items() if spec.output_kind == "SET")
         return sorted({str(file.to) for file in self.files_of_format(*formats)})
 
     @property
@@ -192,7 +199,8 @@ class CorpusEntry(Checked):
 
         A set of sacrebleu may lack the list of documents that is named here.
         """
-        predictable = [name for name, spec in FORMATS.items() if spec.output_keys and spec.output_kind != "SPLIT"]
+        known = read_formats().items()
+        predictable = [name for name, spec in known if spec.output_keys and spec.output_kind != "SPLIT"]
         if len(self.files_of_format(*predictable)) < len(self.files):
             return None
         test_sets = {name for test_set in self.sacrebleu for file in test_set.files for name in file.outputs}
@@ -235,4 +243,9 @@ def read_entry(parameters: Path, corpus: str) -> CorpusEntry | MiniatureSettings
         raise UserError(f"{location}: an entry under corpora also has this name; both would be data/{corpus}")
     if corpus in generated:
         return check(MiniatureSettings, generated[corpus], where=location)
-    return check(CorpusEntry, corpora[corpus], where=location)
+    entry = check(CorpusEntry, corpora[corpus], where=location)
+    try:
+        entry.check_formats()
+    except ValueError as error:
+        raise UserError(f"{location}: {error}") from None
+    return entry

@@ -9,11 +9,11 @@ import tarfile
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from context_nmt.corpus.catalogue import FORMATS, SACREBLEU, CorpusEntry, DownloadFile
+from context_nmt.corpus.catalogue import SACREBLEU, CorpusEntry, DownloadFile, read_formats
 from context_nmt.corpus.documents import read_documents, without_dropped, write_documents
 from context_nmt.corpus.fetching import (
     LARGE_DOWNLOAD,
@@ -41,34 +41,39 @@ def corpus_modules(entry: CorpusEntry | MiniatureSettings) -> list[str]:
     """Return the names of the modules that make a corpus."""
     if isinstance(entry, MiniatureSettings):
         return [GENERATOR]
-    formats = {entry.format, *(file.format for file in entry.files if file.format)}
-    return sorted({_format_module(name) for name in formats})
+    return sorted({read_formats()[name].module for name in entry.formats})
 
 
-def _format_module(name: str) -> str:
-    return f"context_nmt.corpus.formats.{FORMATS[name].module}"
+def read_data_plan(path: Path) -> tuple[CorpusEntry | MiniatureSettings, list[str]]:
+    """Read the plan of one corpus, which the plan stage wrote: its entry, and the modules that make it.
 
-
-def read_data_plan(path: Path) -> CorpusEntry | MiniatureSettings:
-    """Read the plan of one corpus, which the plan stage wrote; raise UserError if there is none."""
+    Raise UserError if there is no plan.
+    """
     if not path.is_file():
         corpora = sorted(file.stem.removeprefix("data.") for file in path.parent.glob("data.*.json"))
         raise UserError(f"{path}: no such plan; params.yaml has under download: {', '.join(corpora) or 'nothing'}")
-    entry = read_json(path)["entry"]
+    plan = read_json(path)
+    entry, modules = plan["entry"], list(plan["code"])
     if "format" in entry:
-        return check(CorpusEntry, entry, where=str(path))
-    return check(MiniatureSettings, entry, where=str(path))
+        return check(CorpusEntry, entry, where=str(path)), modules
+    return check(MiniatureSettings, entry, where=str(path)), modules
 
 
 def make_corpus(
-    entry: CorpusEntry | MiniatureSettings, destination: Path, *, checksums: Path, mirror: str | None
+    entry: CorpusEntry | MiniatureSettings,
+    destination: Path,
+    *,
+    checksums: Path,
+    mirror: str | None,
+    modules: Sequence[str] = (),
 ) -> None:
     """Make the whole folder `destination` from its entry in data/params.yaml, or nothing.
 
     Look for each file first in `mirror`, a folder or the start of a URL, as MIRROR/CORPUS/FILE. Downloads stay in
     `.downloads` next to `checksums`; all corpora that name the same address share them. When the corpus is complete,
-    record checksums that the entry lacks in `checksums`. Raise UserError for a file that cannot be fetched or unpacked,
-    a wrong checksum, empty text, too many bad lines, and languages with unequal numbers of lines.
+    record checksums that the entry lacks in `checksums`. `modules` are the `corpus_modules`, if they are known. Raise
+    UserError for a file that cannot be fetched or unpacked, a wrong checksum, empty text, too many bad lines, and
+    languages with unequal numbers of lines.
     """
     if isinstance(entry, MiniatureSettings):
         importlib.import_module(GENERATOR).generate(entry, destination)
@@ -90,7 +95,7 @@ def make_corpus(
         try:
             for file in files:
                 if file not in test_files:
-                    texts += _unpack(file, fetched, folder, entry)
+                    texts += _unpack(file, fetched, folder, entry, modules or corpus_modules(entry))
                 elif not file.is_derived or file_size(fetched[file.name][0]):  # an empty one has no documents
                     shutil.copyfile(fetched[file.name][0], folder / file.name)
             _check_appended_texts(texts, corpus)
@@ -153,11 +158,14 @@ def _fetch_files(
     return fetched
 
 
-def _unpack(file: DownloadFile, fetched: FetchedFiles, folder: Path, entry: CorpusEntry) -> list[AppendedText]:
+def _unpack(
+    file: DownloadFile, fetched: FetchedFiles, folder: Path, entry: CorpusEntry, modules: Sequence[str]
+) -> list[AppendedText]:
     """Unpack one file; return the texts that it consists of if its format is text."""
     format_name = file.format or entry.format
     paths, source = {name: path for name, (path, _) in fetched.items()}, fetched[file.name][1]
-    unpack = getattr(importlib.import_module(_format_module(format_name)), f"unpack_{format_name}")
+    candidates = map(importlib.import_module, modules)
+    unpack = next(getattr(module, f"unpack_{format_name}") for module in candidates if format_name in module.FORMATS)
     try:
         texts: list[AppendedText] = unpack(paths, folder, file, entry) or []
     except (UserError, *BROKEN_FILE_ERRORS, *WRONG_FORMAT_ERRORS) as error:

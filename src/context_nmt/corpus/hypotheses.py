@@ -1,6 +1,7 @@
 """The translations of a run's test sets: one small file in git, a zip of files TEST.txt with Moses tokens.
 
 Scoring detokenizes them; see `MosesSide.text`. With sentencepiece, the files have raw text, which scoring tokenizes.
+The files of an external system are TEST.raw: raw text whose tokens scoring makes as it makes those of the references.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,12 +15,13 @@ from context_nmt.files import UserError, replacing
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same lines always give the same zip
 
 
-def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
-    """Write the token lines of every test set."""
+def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]], *, external: bool = False) -> None:
+    """Write the lines of every test set: tokens, or the raw text of an external system."""
+    suffix = ".raw" if external else ".txt"
     with replacing(path) as temporary, ZipFile(temporary, "w") as archive:
         for test, lines in tests.items():
             text = "".join(f"{line}\n" for line in lines)
-            archive.writestr(ZipInfo(f"{test}.txt", FIXED_DATE), text.encode(), ZIP_DEFLATED, compresslevel=9)
+            archive.writestr(ZipInfo(test + suffix, FIXED_DATE), text.encode(), ZIP_DEFLATED, compresslevel=9)
 
 
 @contextmanager
@@ -33,12 +35,19 @@ def _open_archive(path: Path) -> Iterator[ZipFile]:
         raise UserError(f"{path}: not a zip of UTF-8 text ({error})") from None
 
 
+def are_external(path: Path) -> bool:
+    """Return whether translations are the raw text of an external system; raise UserError for a broken file."""
+    with _open_archive(path) as archive:
+        return all(name.endswith(".raw") for name in archive.namelist())
+
+
 def read_hypotheses(path: Path, test: str) -> list[str]:
     """Read the lines of one test set; raise UserError if the file is missing or broken, or lacks the test set."""
     with _open_archive(path) as archive:
-        if f"{test}.txt" not in archive.namelist():
+        name = next((name for name in archive.namelist() if name in (f"{test}.txt", f"{test}.raw")), None)
+        if name is None:
             raise UserError(f"{path}: has no translations of {test}; decode again")
-        text = archive.read(f"{test}.txt").decode()
+        text = archive.read(name).decode()
     return text.removesuffix("\n").split("\n") if text else []
 
 

@@ -11,7 +11,7 @@ class EvaluationFolder(TextFolder, Layout):
     """An experiment whose settings are those of metrics/plans/text.json; these stages do not read params.yaml."""
 
     def read_pairs(self, variant: str) -> tuple[list[int], dict[str, Any]]:
-        """Return the seeds and pairs of a variant, see `variant_pairs`; raise UserError for a variant without pairs."""
+        """Return the seeds and pairs of a variant, see `system_pairs`; raise UserError for a variant without pairs."""
         path = self.pairs(variant)
         if not path.is_file():
             variants = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))

@@ -1,4 +1,4 @@
-"""The pairs of runs to score and compare: a variant's file changes whenever a translation or an outcome does."""
+"""The pairs of runs to score and compare: a system's file changes whenever a translation or an outcome does."""
 
 from typing import Any
 
@@ -10,22 +10,22 @@ from context_nmt.settings.run_layout import run_name
 
 
 def write_pairs(experiment: Experiment) -> None:
-    """Write runs/pairs/VARIANT.json for all variants of params.yaml that have been decoded; see `variant_pairs`."""
+    """Write runs/pairs/SYSTEM.json for all systems of params.yaml that have translations; see `system_pairs`."""
     with replacing_folder(experiment.runs / "pairs") as folder:
-        for name in experiment.settings.variants:
-            if pairs := variant_pairs(experiment, name):
+        for name in experiment.settings.systems:
+            if pairs := system_pairs(experiment, name):
                 write_json(folder / f"{name}.json", pairs)
 
 
-def variant_pairs(experiment: Experiment, variant: str) -> dict[str, Any] | None:
-    """Return {"baseline": VARIANT or null, "runs": {SEED: {"system", "baseline": hashes by set, or null}}}.
+def system_pairs(experiment: Experiment, system: str) -> dict[str, Any] | None:
+    """Return {"baseline": SYSTEM or null, "runs": {SEED: {"system", "baseline": hashes by set, or null}}}.
 
     The hashes are of the translations of test sets and, if there is a baseline, of the outcomes on contrastive sets.
     Return None if translations are missing.
     """
-    baseline = experiment.settings.variants[variant].baseline
+    baseline = experiment.settings.systems[system].baseline
     runs = {
-        str(seed): {role: name and run_name(name, seed) for role, name in (("system", variant), ("baseline", baseline))}
+        str(seed): {role: name and run_name(name, seed) for role, name in (("system", system), ("baseline", baseline))}
         for seed in experiment.settings.seeds
     }
     if not all(experiment.hypotheses(run).is_file() for roles in runs.values() for run in roles.values() if run):

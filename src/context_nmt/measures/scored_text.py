@@ -37,12 +37,13 @@ def to_nfc(lines: Sequence[str]) -> list[str]:
 
 
 def scoring_inputs(
-    experiment: TextFolder, hypothesis: list[str], test: str, *, tokenized: bool
+    experiment: TextFolder, hypothesis: list[str], test: str, *, tokenized: bool, external: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Return an output and the references of a test set, as tokens in their original case or as raw text in NFC.
 
     The output consists of tokens, or of raw text if units are made of it; Moses converts it to the other form where
-    needed. Pretokenized text cannot be detokenized, so its tokens count as its raw text.
+    needed. Pretokenized text cannot be detokenized, so its tokens count as its raw text. The output of an external
+    system is raw text, whose tokens are made like those of the references.
     """
     settings = experiment.settings
     target, side = settings.corpus.target, settings.text.target
@@ -50,8 +51,10 @@ def scoring_inputs(
     folder, suffix = (experiment.tokenized, ".cased") if compares_tokens else (experiment.corpus, "")
     names = reference_names(experiment.corpus, test, target)
     references = read_parallel(*(folder / f"{name}{suffix}" for name in names))
-    if tokenized == settings.untokenized:
-        moses = MosesSide(target, side)
+    moses = MosesSide(target, side)
+    if external:
+        hypothesis = list(map_lines(moses.tokens, moses.prepare(hypothesis))) if compares_tokens else hypothesis
+    elif tokenized == settings.untokenized:
         hypothesis = list(map_lines(moses.tokens if tokenized else moses.text, hypothesis))
     return to_nfc(hypothesis), [to_nfc(lines) for lines in references]
 

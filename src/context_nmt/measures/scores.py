@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from statistics import fmean
 
 from context_nmt.corpus.documents import read_documents
-from context_nmt.corpus.hypotheses import read_hypotheses
+from context_nmt.corpus.hypotheses import are_external, read_hypotheses
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.workers import map_lines
 from context_nmt.files import UserError, iterate_lines, read_lines
@@ -38,13 +38,13 @@ def read_scoring_inputs(
     experiment: EvaluationFolder, run: str, test: str, *, tokenized: bool
 ) -> tuple[list[str], list[list[str]]]:
     """Return a run's output and the references, see `scoring_inputs`; raise UserError if their line counts differ."""
+    path = experiment.hypotheses(run)
     hypothesis, references = scoring_inputs(
-        experiment, read_hypotheses(experiment.hypotheses(run), test), test, tokenized=tokenized
+        experiment, read_hypotheses(path, test), test, tokenized=tokenized, external=are_external(path)
     )
     if len(hypothesis) != len(references[0]):
         raise UserError(
-            f"{experiment.hypotheses(run)}: {test} has {len(hypothesis)} lines, its references have"
-            f" {len(references[0])}; decode again"
+            f"{path}: {test} has {len(hypothesis)} lines, its references have {len(references[0])}; decode again"
         )
     return hypothesis, references
 

@@ -22,6 +22,7 @@ from context_nmt.miniature.contrasts import CONTRASTIVE_SETS
 from context_nmt.pipeline.new_experiment import repository_files
 from context_nmt.progress import tracked
 from context_nmt.settings import some_names
+from context_nmt.settings.layout import Layout
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 
 GENERATED_FILES = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
@@ -77,7 +78,9 @@ def check_before_run(root: Path, folder: Path, *, with_corpus: bool = True) -> N
     _refuse([*_folder_problems(root, folder)])
     path = folder / "params.yaml"
     if with_corpus:
-        _refuse([f"{path}: {problem}" for problem in _corpus_problems(root, folder / "data", read_parameters(path))])
+        settings = read_parameters(path)
+        problems = [*_corpus_problems(root, folder / "data", settings), *_external_problems(folder, settings)]
+        _refuse([f"{path}: {problem}" for problem in problems])
 
 
 def _errors(check: Callable[..., object], *arguments: object) -> list[str]:
@@ -135,7 +138,8 @@ def _file_problems(pipeline: Path, parameters: Path) -> Iterator[str]:
             yield f"line {line}: *{event.anchor} is an alias, which `dvc exp run -S` breaks; write it out"
     stages, values = read_yaml(pipeline)["stages"].values(), read_yaml(parameters)
     defaults = {key: "{}" for stage in stages for key in stage.get("params", [])}
-    defaults |= {f"{items}".strip("${}"): "[]" for stage in stages for items in stage.get("matrix", {}).values()}
+    matrices = {f"{items}".strip("${}") for stage in stages for items in stage.get("matrix", {}).values()}
+    defaults |= {key: "{}" if key == "external" else "[]" for key in matrices}  # external maps names to settings
     parents = {key.rpartition(".")[0] for key in defaults}
     for key, default in sorted(defaults.items()):
         parent, _, name = key.rpartition(".")
@@ -147,13 +151,13 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
     train = settings.train
     if settings.root != root:
         yield f"root is {settings.root!r}; here it must be {root!r}"
-    for name in settings.variants:  # in a circle of baselines, no system is the last baseline
+    for name in settings.systems:  # in a circle of baselines, no system is the last baseline
         chain = [name]
-        while (baseline := settings.variants[chain[-1]].baseline) and baseline not in chain:
+        while (baseline := settings.systems[chain[-1]].baseline) and baseline not in chain:
             chain.append(baseline)
         if baseline == name == min(chain):
             circle = " -> ".join([*chain, name])
-            yield f"variants.{name}.baseline: the baselines form a circle, {circle}; remove one of them"
+            yield f"{settings.key(name)}.baseline: the baselines form a circle, {circle}; remove one of them"
     for teacher in () if train.distilled or settings.rescored else train.teachers:
         yield (
             f"train.teachers: no variant learns from {teacher}; list its students under train.distilled, or write"
@@ -166,6 +170,14 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
                     f"train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without documents;"
                     " list it under train.document or train.continued"
                 )
+
+
+def _external_problems(folder: Path, settings: ExperimentSettings) -> Iterator[str]:
+    for system in settings.external:
+        paths = [Layout(folder).external(system) / f"{test}.txt" for test in settings.corpus.tests]
+        if missing := [path for path in paths if not path.is_file()]:
+            names = ", ".join(map(str, missing))
+            yield f"external.{system}: no file {names}; put the translations there, a line for each sentence"
 
 
 def _corpus_problems(root: Path, data: Path, settings: ExperimentSettings) -> Iterator[str]:

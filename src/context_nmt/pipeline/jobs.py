@@ -21,29 +21,27 @@ if TYPE_CHECKING:  # importing it takes most of a second
     from context_nmt.pipeline.dvc import Stage
 
 
-def stages_of(
-    variants: Collection[str], stages: "dict[str, Stage]", settings: ExperimentSettings
-) -> "dict[str, Stage]":
-    """Return the stages of some variants, and of the variants that they start from, learn from or are compared with.
+def stages_of(systems: Collection[str], stages: "dict[str, Stage]", settings: ExperimentSettings) -> "dict[str, Stage]":
+    """Return the stages of some systems, and of the systems that they start from, learn from or are compared with.
 
     Stages that see all variants, such as the report, are kept and use the results that exist.
     """
-    needed = with_lineage(settings, variants)
+    needed = with_lineage(settings, systems)
     teachers = needed if needed & set(settings.train.distilled) else set[str]()
     names = set[str]()
     for name in stages:
         stage, _, item = name.partition("@")
         needed_items = _items(stage, teachers if stage == "distill" else needed, settings)
-        if item in needed_items or item not in _items(stage, settings.variants, settings):
+        if item in needed_items or item not in _items(stage, settings.systems, settings):
             names.add(name)
     return {name: replace(stages[name], upstream=stages[name].upstream & names) for name in stages if name in names}
 
 
-def _items(stage: str, variants: Iterable[str], settings: ExperimentSettings) -> set[str]:
-    """Return the matrix items of a stage, its name after @: VARIANT, VARIANT-SEED or VARIANT-SEED-TEACHER."""
-    if stage == "significance":
-        return set(variants)
-    runs = {f"{name}-{seed}" for name in variants for seed in settings.seeds}
+def _items(stage: str, systems: Iterable[str], settings: ExperimentSettings) -> set[str]:
+    """Return the matrix items of a stage, its name after @: SYSTEM, SYSTEM-SEED or SYSTEM-SEED-TEACHER."""
+    if stage.startswith("significance"):
+        return set(systems)
+    runs = {f"{name}-{seed}" for name in systems for seed in settings.seeds}
     return runs | {f"{run}-{teacher}" for run in runs for teacher in settings.train.teachers}
 
 

@@ -125,8 +125,9 @@ def _new_folder(
 def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml: YAML) -> tuple[Any, list[str]]:
     """Return params.yaml of `recipe.like` with the recipe's changes, and the names of the user's corpora.
 
-    Comments and layout are kept. The splits of another corpus are called train, valid and test. A corpus that is not in
-    data/params.yaml belongs to the user, in data/CORPUS.
+    It has no external systems, and so no comparison with one. Comments and layout are kept. The splits of another
+    corpus are called train, valid and test. A corpus that is not in data/params.yaml belongs to the user, who has it in
+    data/CORPUS.
     """
     like, corpus = recipe.like, recipe.corpus
     catalogue = read_yaml(project / "data" / "params.yaml")
@@ -162,6 +163,11 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
     names = dict.fromkeys([corpus_settings["name"], str(probing.get("tasks") or corpus_settings["name"]).split("/")[0]])
     downloads = [name for name in names if name in (*generated, *catalogue["corpora"])]
     parameters["download"] = _in_one_line(downloads)
+    external = parameters.get("external") or {}  # their files are not copied
+    for variant in filter(None, parameters["variants"].values()):
+        if variant.get("baseline") in external:
+            variant["baseline"] = None  # not one that `like` brings
+    parameters["external"] = {}
     return parameters, [name for name in names if name not in downloads]
 
 

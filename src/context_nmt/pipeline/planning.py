@@ -14,7 +14,7 @@ from context_nmt.models.building import build
 from context_nmt.models.checkpoints import load_compatible_weights, weights_of
 from context_nmt.models.model import Model
 from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
-from context_nmt.settings import check, unknown_key
+from context_nmt.settings import Checked, check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import AveragingSettings, LayerSlot, ModelSettings, ModelSlot
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
@@ -53,8 +53,8 @@ def write_plans(experiment: Experiment) -> None:
         "units": {"corpus": corpus, "units": settings.units.values()},
         "ceilings": ceilings,
         "significance": tests,
-        "probe_sentences": {"tasks": probing.tasks, "classifier": dataclasses.asdict(probing.sentence_classifier)},
-        "probe_words": dataclasses.asdict(probing.word_classifier),
+        "probe_sentences": {"tasks": probing.tasks, "classifier": changed_values(probing.sentence_classifier)},
+        "probe_words": changed_values(probing.word_classifier),
     }
     for name, values in stage_plans.items():
         write_json(experiment.stage_plan(name), values)
@@ -67,9 +67,15 @@ def write_plans(experiment: Experiment) -> None:
         variant_plan.training.write(experiment.plan(variant, "training"), code)
         code.pop(VALIDATION, None)
         models[variant] = {"model": variant_plan.training.model.to_dict(), "code": code}
-        write_json(experiment.plan(variant, "averaging"), dataclasses.asdict(variant_plan.averaging))
-        write_json(experiment.plan(variant, "decoding"), dataclasses.asdict(variant_plan.decoding))
+        write_json(experiment.plan(variant, "averaging"), changed_values(variant_plan.averaging))
+        write_json(experiment.plan(variant, "decoding"), changed_values(variant_plan.decoding))
     write_json(experiment.stage_plan("models"), models)
+
+
+def changed_values(settings: Checked) -> dict[str, Any]:
+    """Return the values of a section that differ from the defaults, so that a new key does not change its plans."""
+    defaults = {field.name: field.default for field in dataclasses.fields(settings)}  # type: ignore[arg-type]
+    return {name: value for name, default in defaults.items() if (value := getattr(settings, name)) != default}
 
 
 def check_variant(settings: ExperimentSettings, variant: str) -> None:

@@ -43,5 +43,7 @@ def _rates(settings: ExperimentSettings) -> dict[str, dict[str, Any]]:
         peaks[name] = learning_rate(peak_update, schedule, width=recipe.model.width, last_update=updates)
         rates[name] = {"schedule": schedule.kind, "warmup": schedule.warmup, "peak": float(f"{peaks[name]:.6g}")}
     for name, variant in settings.variants.items():
-        rates[name]["over_baseline"] = round(peaks[name] / peaks[variant.baseline], 3) if variant.baseline else None
+        rates[name]["over_baseline"] = (
+            round(peaks[name] / peaks[variant.baseline], 3) if variant.baseline in peaks else None
+        )
     return rates

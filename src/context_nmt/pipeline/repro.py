@@ -26,7 +26,7 @@ def reproduce(
     slurm: bool = False,
     wait: bool = False,
 ) -> None:
-    """Bring the experiment in `folder` up to date, or `only` some variants.
+    """Bring the experiment in `folder` up to date, or `only` some systems.
 
     Run at most `jobs` stages at a time on this machine; the default is the number of GPUs, or of cores if there is no
     GPU, and at most the number of runs. With `slurm`, submit them instead, and `wait` until they have ended. Raise
@@ -36,9 +36,9 @@ def reproduce(
     experiment = Experiment(folder)
     settings = experiment.settings
     for name in only:
-        if name not in settings.variants:
-            names = some_names(name, settings.variants)
-            raise UserError(f"--only {name!r}: no such variant in {experiment.parameters}; there are {names}")
+        if name not in settings.systems:
+            names = some_names(name, settings.systems)
+            raise UserError(f"--only {name!r}: no such system in {experiment.parameters}; there are {names}")
     if wait and not slurm:
         raise UserError("--wait needs --on slurm; on this machine, the command always waits")
     if jobs and slurm:

@@ -36,7 +36,7 @@ BOUND_LABEL = "(oracle without context: majority choice)"
 
 @dataclass(frozen=True)
 class System:
-    """A variant in the experiment that its numbers come from."""
+    """A variant or external system in the experiment that its numbers come from."""
 
     variant: str
     results: Results
@@ -44,8 +44,8 @@ class System:
 
     @property
     def model(self) -> dict[str, Any]:
-        """Its description by the describe stage."""
-        return self.results.models[self.variant]
+        """Its description by the describe stage; empty for an external system."""
+        return self.results.models.get(self.variant, {})
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """Return the mean of a measure over its seeds."""
@@ -54,12 +54,12 @@ class System:
     @property
     def baseline(self) -> "System | None":
         """The system that it is compared with, if any."""
-        return self._system(self.results.settings.variants[self.variant].baseline)
+        return self._system(self.results.baseline(self.variant))
 
     @property
     def plain_system(self) -> "System":
-        """The plain system at the end of its baselines."""
-        return self.baseline.plain_system if self.baseline else self
+        """The plain system at the end of its baselines; an external baseline is not counted, as it has no model."""
+        return self.baseline.plain_system if self.baseline and self.baseline.model else self
 
     @property
     def epochs(self) -> tuple[float, float] | None:
@@ -74,20 +74,20 @@ class System:
     @property
     def flops(self) -> float | None:
         """Training FLOPs, including earlier runs, per target token of the text; None if they are not known well."""
-        return _midpoint(self._total_cost(lambda system: float(system.model["flops_per_target_token"])))
+        return _midpoint(self._total_cost(lambda system: system.model.get("flops_per_target_token")))
 
     @property
     def seconds(self) -> float | None:
         """Training time, including earlier runs, in a plain Transformer's time per token; None if not known well."""
 
         def per_token(system: System) -> float | None:
-            speed = system.results.speeds.ratio(system.model, "training")
+            speed = system.results.speeds.ratio(system.model, "training") if system.model else None
             return 1 / speed if speed else None
 
         return _midpoint(self._total_cost(per_token))
 
     def _system(self, variant: str | None) -> "System | None":
-        return System(variant, self.results) if variant in self.results.models else None
+        return System(variant, self.results) if variant in self.results.tested_systems else None
 
     def _total_cost(self, per_token: Callable[["System"], float | None]) -> tuple[float, float] | None:
         """Return bounds on the cost of its training and earlier runs: epochs times the cost of a target token."""
@@ -126,8 +126,8 @@ def _midpoint(bounds: tuple[float, float] | None) -> float | None:
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:
     """Return all systems that have run with the first experiment's recipe, plain ones first, then paper by paper.
 
-    Combinations are last. A system of several experiments is taken from the one with the most seeds or, of several such
-    experiments, from the one that shares most systems with the first.
+    Combinations and external systems are last. A system of several experiments is taken from the one with the most
+    seeds or, of several such experiments, from the one that shares most systems with the first.
     """
     first, names = experiments[0], [paper.name for paper in papers.values()]
     comparing_papers: dict[str | None, str] = {}
@@ -139,12 +139,15 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
             claiming_papers.setdefault(claim.variant, paper.name)
     systems = []
     for results in sorted(experiments, key=lambda results: -len(results.measured_systems & first.measured_systems)):
-        for variant in results.models if results.recipe == first.recipe else ():
-            claiming_paper = claiming_papers.get(variant) if results.settings.variants[variant].slots else None
+        for variant in results.tested_systems if results.recipe == first.recipe else ():
+            settings = results.settings.variants.get(variant)
+            claiming_paper = claiming_papers.get(variant) if settings and settings.slots else None
             if variant in results.measured_systems:
                 systems.append(System(variant, results, comparing_papers.get(variant) or claiming_paper))
 
     def sort_key(system: System) -> int:
+        if system.variant in system.results.settings.external:
+            return len(names) + 2
         is_plain = not system.results.settings.variants[system.variant].slots
         return names.index(system.paper) + 1 if system.paper else 0 if is_plain else len(names) + 1
 
@@ -197,7 +200,7 @@ def _cells(system: System, measures: Sequence[Measure], accuracies: Sequence[Mea
     plain_system, baseline, results = system.plain_system, system.baseline, system.results
     yield Cell(results.settings.label(baseline.variant)) if baseline else DASH_CELL
     yield Cell(system.paper or DASH)
-    yield value_cell(len(results.settings.seeds), "{}")
+    yield value_cell(results.number_of_seeds(system.variant), "{}")
     for measure in measures:
         estimate = without_invalid_p(results, system.variant, measure)
         yield estimate_cell(estimate, with_gain=False)
@@ -207,7 +210,7 @@ def _cells(system: System, measures: Sequence[Measure], accuracies: Sequence[Mea
     if system.variant in results.out_of_date:
         yield from [DASH_CELL] * 6
         return
-    yield value_cell(system.model["parameters"], "{:,}")
+    yield value_cell(system.model.get("parameters"), "{:,}")
     for attribute in TRAINING_COSTS:
         cost, reference = getattr(system, attribute), getattr(plain_system, attribute)
         yield value_cell(cost / reference if cost and reference else None, f"{TIMES} {{:.2f}}")

@@ -136,13 +136,13 @@ def _make_grid(results: Results, analysis: Analysis, test_set: str) -> Grid:
             title += "" if count is None else f", {count:,g} {counts['unit']}"
         columns[title] = ("", layer_or_tag)
     rows = []
-    for variant, (part, (metric, layer)) in product(results.models, series.items()):
+    for system, (part, (metric, layer)) in product(results.tested_systems, series.items()):
         measures = [
             _make_measure(test_set, whole or metric, layer_or_tag, layer) for whole, layer_or_tag in columns.values()
         ]
-        estimates = [results.estimate(variant, measure) for measure in measures]
-        if any(estimates) or not analysis.only_measured:
-            label = results.label(variant) + (f": {part}" if part else "")
+        estimates = [results.estimate(system, measure) for measure in measures]
+        if any(estimates) or not (analysis.only_measured or system in results.settings.external):
+            label = results.label(system) + (f": {part}" if part else "")
             rows.append((label, [estimate_cell(estimate, analysis.decimals) for estimate in estimates]))
     for kind, label in analysis.references.items():
         measures = [
@@ -188,7 +188,7 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
         series = analysis.series(results, test_sets[0])
         lines = {label: (test_sets[0], metric, layer) for label, (metric, layer) in series.items()}
     panels = {}
-    for variant in settings.variants:
+    for variant in settings.systems:
         curves = {label: _curve_points(results, analysis, variant, *line) for label, line in lines.items()}
         if any(curves.values()):
             panels[variant] = {label: line for label, line in curves.items() if line}
@@ -211,7 +211,7 @@ def _draw(results: Results, analysis: Analysis, path: Path) -> bool:
     height = 2.8 if joined else 2.5 + 0.07 * max(len(str(layer_or_tag)) for layer_or_tag in x_positions)
     with draw_panels(path, len(panels), height=height) as (figure, axes):
         for axis, (variant, points) in zip(axes, panels.items(), strict=True):
-            baseline, title = settings.variants[variant].baseline, settings.label(variant)
+            baseline, title = settings.systems[variant].baseline, settings.label(variant)
             if analysis.gains:
                 axis.axhline(0, color="black", linewidth=0.8)
                 title += f"\nagainst {settings.label(str(baseline))}"

@@ -68,7 +68,7 @@ class Reproduction:
         """Return the baseline of a row's system in the experiment; None if the paper compares the row with nothing."""
         variant = self.results.settings.variants.get(row.variant or "")
         baseline = variant.baseline if variant and row.baseline else None
-        return baseline if baseline in self.results.models else None
+        return baseline if baseline in self.results.systems else None
 
     def has_other_baseline(self, row: PaperRow) -> bool:
         """Return whether the experiment compares a row with another baseline than the paper does."""
@@ -92,7 +92,7 @@ class Reproduction:
             return Estimate(iterations) if model["kind"] == "masked" else None
         if metric == "parameters":
             parameters = model["parameters"]
-            added = parameters - results.models[baseline]["parameters"] if baseline else None
+            added = parameters - results.models[baseline]["parameters"] if baseline in results.models else None
             return Estimate(parameters, gain=None if added is None else Difference(added, None, None))
         if metric in COST_METRICS:
             speed = results.speeds.ratio(model, metric.removesuffix("_speed"))

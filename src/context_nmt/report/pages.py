@@ -143,7 +143,7 @@ def results_page(results: Results) -> Page:
 
 
 def _cost_cells(results: Results, system: str) -> list[Cell]:
-    """Return the cells of COST_COLUMNS; dashes for a system that is out of date or rescored by a teacher."""
+    """Return the cells of COST_COLUMNS; dashes for a system that is out of date, rescored by a teacher or external."""
     if system in results.out_of_date or system not in results.models:
         return [DASH_CELL] * len(COST_COLUMNS)
     model, baseline = results.models[system], results.baseline(system)
@@ -160,16 +160,16 @@ def _cost_cells(results: Results, system: str) -> list[Cell]:
 def _test_grids(results: Results, measure: Measure) -> Iterator[Grid]:
     """Yield a table of the differences from baselines with their tests, if there are any."""
     rows = []
-    for variant in results.models:
-        estimate = without_invalid_p(results, variant, measure)
+    for system in results.tested_systems:
+        estimate = without_invalid_p(results, system, measure)
         if estimate is None or estimate.gain is None:
             continue
-        settings, p_values = results.settings.variants[variant], results.p_values(variant, measure)
+        settings, p_values = results.settings.systems[system], results.p_values(system, measure)
         tested = {test: ", ".join(format_p(p).removeprefix("= ") for p in p_values[test]) for test in TEST_COLUMNS}
         if tested[settings.test]:
             tested[settings.test] = f"**{tested[settings.test]}**"
         cells = [Cell(results.settings.label(str(settings.baseline))), *gain_cells(estimate.gain)]
-        rows.append((results.settings.label(variant), [*cells, *map(Cell, tested.values())]))
+        rows.append((results.settings.label(system), [*cells, *map(Cell, tested.values())]))
     if rows:
         columns = ["Baseline", f"Difference, {measure.metric}", "95% interval over seeds", *TEST_COLUMNS.values()]
         yield make_grid("", columns, rows, text_columns=["Baseline"])

@@ -100,9 +100,12 @@ def find_confound(outcome: Outcome) -> Confound | None:
 
 
 def answers_claim(results: Results, variant: str, measure: Measure) -> bool:
-    """Return whether a system's difference from its baseline has no confound."""
+    """Return whether a system's difference from its baseline has no confound.
+
+    Confounds are of systems that are both trained here, so a difference from an external system has none.
+    """
     compared = {variant, results.baseline(variant) or variant}
-    return not any(
+    return not compared.isdisjoint(results.settings.external) or not any(
         confound.fits(results, compared & {*results.models}, [measure.metric]) for confound in read_confounds()
     )
 
@@ -120,7 +123,8 @@ def baseline_confounds(results: Results, metrics: Collection[str]) -> list[Confo
     pairs = [
         (name, results.settings.variants[name].baseline) for name in results.models if name in results.measured_systems
     ]
-    compared = [(name, baseline) for name, baseline in pairs if baseline in results.measured_systems]
+    trained = results.measured_systems & {*results.models}
+    compared = [(name, baseline) for name, baseline in pairs if baseline in trained]
     return [
         confound
         for confound in read_confounds()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.files import UserError, json_text, read_yaml
-from context_nmt.measures.pairs import variant_pairs
+from context_nmt.measures.pairs import system_pairs
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 from context_nmt.settings.run_layout import run_name
 
@@ -19,21 +19,21 @@ EARLIER_CODE = Path(__file__).with_name("earlier_code.yaml")
 
 
 def variants_out_of_date(experiment: Experiment) -> list[str]:
-    """List the variants with a result whose stage, or a stage upstream, is not in dvc.lock or was run on other files.
+    """List the systems with a result whose stage, or a stage upstream, is not in dvc.lock or was run on other files.
 
-    After a change of params.yaml, these are all variants until the plan stage has run. Raise UserError for a dvc.lock
+    After a change of params.yaml, these are all systems until the plan stage has run. Raise UserError for a dvc.lock
     or translations that cannot be read.
     """
     lock = LockFile(experiment)
     return [
         variant
-        for variant in experiment.settings.variants
+        for variant in experiment.settings.systems
         if not lock.is_planned or not all(lock.is_up_to_date(path) for path in _result_files(experiment, variant))
     ]
 
 
 def results_out_of_date(experiment: Experiment) -> list[str]:
-    """List the variants that have results which are out of date."""
+    """List the systems that have results which are out of date."""
     seed = experiment.settings.seeds[0]
     return [name for name in variants_out_of_date(experiment) if experiment.scores(run_name(name, seed)).is_file()]
 
@@ -54,7 +54,9 @@ def _result_files(experiment: Experiment, variant: str) -> Iterator[Path]:
     probing, seeds = experiment.settings.probing, experiment.settings.seeds
     yield experiment.scores(run_name(variant, seeds[0])).parent
     for run in (run_name(variant, seed) for seed in seeds):
-        yield from (experiment.hypotheses(run), experiment.contrastive(run), experiment.analyses(run))
+        yield experiment.hypotheses(run)
+        if variant in experiment.settings.variants:
+            yield from (experiment.contrastive(run), experiment.analyses(run))
         yield from [experiment.word_probes(run)] if variant in probing.words else []
         yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
 
@@ -115,10 +117,11 @@ class LockFile:
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
         file = self.experiment.folder / path
-        if path.startswith("metrics/plans/") or "src/code/" in path:  # in git, and rebuilt in seconds
+        # in git, and rebuilt in seconds, or from the user
+        if path.startswith(("metrics/plans/", "external/")) or "src/code/" in path:
             return not file.exists() or digest == _digest(file)
         if path.startswith("runs/pairs/"):  # what the pair stage would write now
-            pairs = variant_pairs(self.experiment, file.stem)
+            pairs = system_pairs(self.experiment, file.stem)
             return pairs is not None and digest == _md5(json_text(pairs).encode())
         if path in self.outputs and self.outputs[path][1] != digest:
             return False

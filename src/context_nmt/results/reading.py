@@ -26,7 +26,7 @@ RESULT_COLUMNS = (  # of results.csv
 def read_results(
     experiment: Experiment, name: str = "", command: str = "", out_of_date: Collection[str] = ()
 ) -> Results:
-    """Read metrics/ of an experiment, which may have run only in part; `out_of_date` lists variants.
+    """Read metrics/ of an experiment, which may have run only in part; `out_of_date` lists systems.
 
     If `earlier_code` still accepts their results, they are marked with its commit instead. Raise UserError for a broken
     file.
@@ -40,6 +40,8 @@ def read_results(
         for system in (variant, *([variant + RESCORED] if variant in settings.rescored else [])):
             for seed in settings.seeds:
                 runs[system, seed] = list(_run_rows(experiment, run_name(system, seed)))
+    for system in settings.external:
+        runs |= {(system, seed): list(_run_rows(experiment, run_name(system, seed))) for seed in settings.seeds}
     curves = {variant: dict(_read_curves(experiment, variant)) for variant in settings.variants}
     for (system, seed), rows in runs.items():
         if rows and seed in curves.get(system, {}):
@@ -56,14 +58,14 @@ def read_results(
         name=name,
         command=command,
         out_of_date=tuple(
-            variant for variant in variants if variant in out_of_date and (not commit or variant in then)
+            name for name in (*variants, *settings.external) if name in out_of_date and (not commit or name in then)
         ),
         earlier_code=commit if not set(out_of_date) <= set(then) else "",
     )
 
 
 def read_all(experiment: Experiment, out_of_date: Collection[str] = ()) -> list[Results]:
-    """Read an experiment, of which some variants are out of date, and, if it is the one in the root, all others."""
+    """Read an experiment, of which some systems are out of date, and, if it is the one in the root, all others."""
     own_folder = experiment.parameters.resolve().parent
     root = (own_folder / experiment.settings.root).resolve()
     if own_folder != root:
@@ -107,11 +109,9 @@ def _run_rows(experiment: Experiment, run: str) -> Iterator[Row]:
     corpus, probing = experiment.settings.corpus, experiment.settings.probing
     variant, _ = split_run_name(run)
     tests, sets = {*corpus.tests, *corpus.groups}, {*corpus.tests, *corpus.groups, *corpus.contrastive}
-    files = {
-        experiment.scores(run): sets,
-        experiment.contrastive(run): sets,
-        experiment.analyses(run): tests,
-    }
+    files = {experiment.scores(run): sets}
+    if variant not in experiment.settings.external:  # a variant of this name may have left files
+        files |= {experiment.contrastive(run): sets, experiment.analyses(run): tests}
     if variant in probing.words:
         files[experiment.word_probes(run)] = tests
     if variant in probing.sentences:
@@ -124,23 +124,38 @@ def _run_rows(experiment: Experiment, run: str) -> Iterator[Row]:
 
 
 def write_results(results: Results) -> None:
-    """Write metrics/results.json and results.csv."""
+    """Write metrics/results.json, summary.json and results.csv."""
     write_json(results.experiment.results, scores_as_json(results))
+    write_json(results.experiment.summary, main_scores(results))
     with replacing(results.experiment.results_table) as temporary:
         _as_frame(results).to_csv(temporary, index=False, lineterminator="\n")
 
 
 def scores_as_json(results: Results) -> dict[str, Any]:
-    """Build {VARIANT: {TEST_SET: {NAME: mean, deviation, seeds}, "model": {parameters, flops_per_target_token}}}."""
+    """Build {SYSTEM: {TEST_SET: {NAME: mean, deviation, seeds}, "model": {parameters, flops_per_target_token}}}.
+
+    An external system has no model.
+    """
     summaries: dict[str, Any] = {
         variant: {"model": {name: model[name] for name in ("parameters", "flops_per_target_token")}}
         for variant, model in results.models.items()
     }
+    summaries |= {system: {} for system in results.settings.external if system in results.measured_systems}
     for (system, measure), estimate in results.estimates.items():
         if system in summaries and is_score(measure.metric):
             summary = {"mean": estimate.mean, "deviation": estimate.deviation, "seeds": estimate.seeds}
             summaries[system].setdefault(measure.test_set, {})[measure_name(measure)] = summary
     return summaries
+
+
+def main_scores(results: Results) -> dict[str, dict[str, float]]:
+    """Build {SYSTEM: {TEST_SET: mean over seeds}} of the tested metric, with two decimals."""
+    scores: dict[str, dict[str, float]] = {}
+    for (system, measure), estimate in results.estimates.items():
+        is_main = measure.metric == results.settings.significance.metric
+        if is_main and system in results.tested_systems:
+            scores.setdefault(system, {})[measure.test_set] = round(estimate.mean, 2)
+    return scores
 
 
 def _as_frame(results: Results) -> pd.DataFrame:

@@ -44,11 +44,11 @@ class Results:
     experiment: Experiment
     models: dict[str, dict[str, Any]]  # by variant, as written by the describe stage
     speeds: Speeds
-    rows: dict[tuple[str, int], list[Row]]  # by system and seed; a system is a variant or VARIANT.rescored
+    rows: dict[tuple[str, int], list[Row]]  # by system and seed; see `systems`
     curves: dict[str, list[pd.DataFrame]]  # learning curves of a variant's runs, by update
     processors: dict[tuple[str, int], str]  # the processor that trained a run, by variant and seed, where known
     name: str = ""  # the experiment's folder under experiments/; empty for the one that the report is about
-    out_of_date: tuple[str, ...] = ()  # variants whose results come from other code, settings or inputs
+    out_of_date: tuple[str, ...] = ()  # systems whose results come from other code, settings or inputs
     earlier_code: str = ""  # the commit whose code made the other results, if they have not been remade since
     command: str = ""  # what brings the experiment up to date, run in the project's root
 
@@ -129,19 +129,30 @@ class Results:
         means, deviations = self.values.mean(axis="columns"), self.values.std(axis="columns").fillna(0.0)
         gains = {key: gain for system in self.systems for key, gain in self._gains(system)}
         estimates = {
-            key: Estimate(round(mean, 4), round(deviation, 4), len(self.settings.seeds), gains.get(key))
+            key: Estimate(round(mean, 4), round(deviation, 4), self.number_of_seeds(key[0]), gains.get(key))
             for key, mean, deviation in zip(self.values.index, means, deviations, strict=True)
         }
         return {key: estimates[key] for key in sorted(estimates, key=self._sort_key)}
 
     @cached_property
     def systems(self) -> list[str]:
-        """Variants and, after each rescored variant, VARIANT.rescored."""
+        """Variants, VARIANT.rescored after each rescored variant, and external systems."""
         return list(dict.fromkeys(system for system, _ in self.rows))
+
+    @property
+    def tested_systems(self) -> list[str]:
+        """The systems of params.yaml: all but VARIANT.rescored."""
+        return [system for system in self.systems if system in self.settings.systems]
+
+    def number_of_seeds(self, system: str) -> int:
+        """Return how many different runs a system has; an external system has one, which counts for every seed."""
+        return 1 if system in self.settings.external else len(self.settings.seeds)
 
     def baseline(self, system: str) -> str | None:
         """Return the system that a system is compared with; VARIANT.rescored is compared with VARIANT."""
-        return self.settings.variants[system].baseline if system in self.models else system.removesuffix(RESCORED)
+        if system in self.settings.systems:
+            return self.settings.systems[system].baseline
+        return system.removesuffix(RESCORED)
 
     def _sort_key(self, key: tuple[str, Measure]) -> tuple[object, ...]:
         system, measure = key
@@ -162,11 +173,12 @@ class Results:
         for measure, row in zip(differences.index, differences.to_numpy(float), strict=True):
             if self.are_comparable(system, baseline, measure):
                 gains: list[float] = row.tolist()
+                # two external systems differ by one number, not by several equal ones
+                runs = max(self.number_of_seeds(system), self.number_of_seeds(baseline))
+                interval = Sample(tuple(gains[:runs])).interval()
                 yield (
                     (system, measure),
-                    Difference(
-                        round(fmean(gains), 4), Sample(tuple(gains)).interval(), self._p(system, measure, gains)
-                    ),
+                    Difference(round(fmean(gains), 4), interval, self._p(system, measure, gains)),
                 )
 
     def are_comparable(self, system: str, other_system: str, measure: Measure) -> bool:
@@ -185,15 +197,15 @@ class Results:
 
     def _p(self, system: str, measure: Measure, gains: list[float]) -> float | None:
         """Return the largest p of all seeds; 1 if they disagree on the better system, None unless all were tested."""
-        if system not in self.models:
+        if system not in self.settings.systems:
             return None
-        p_values = self._p_values(system, measure, self.settings.variants[system].test)
+        p_values = self._p_values(system, measure, self.settings.systems[system].test)
         if len(p_values) < len(gains):
             return None
         return 1.0 if min(gains) < 0 < max(gains) else max(p_values)
 
     def p_values(self, variant: str, measure: Measure) -> dict[str, list[float]]:
-        """Return the p-values of each test of a variant against its baseline, one per seed that was tested."""
+        """Return the p-values of each test of a system against its baseline, one per seed that was tested."""
         return {test: self._p_values(variant, measure, test) for test in TESTS}
 
     def _p_values(self, variant: str, measure: Measure, test: str) -> list[float]:

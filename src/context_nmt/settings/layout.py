@@ -13,6 +13,7 @@ class Layout(RunLayout):
     """An experiment's folder, with measurements, results and reports."""
 
     parameters = FixedPath("params.yaml")
+    external = NamedPath("external/{}")  # TEST.txt, translations of an external system, from the user
     lock = FixedPath("dvc.lock")
 
     # Small files, in git.
@@ -24,9 +25,10 @@ class Layout(RunLayout):
     word_probes = NamedPath("metrics/analyses/words/{}.csv")
     models = FixedPath("metrics/models.json")  # parameters and FLOPs of all variants
     results = FixedPath("metrics/results.json")
+    summary = FixedPath("metrics/summary.json")  # the main scores, DVC's metrics
     results_table = FixedPath("metrics/results.csv")
     results_page = FixedPath("metrics/results.md")
-    focus = FixedPath("metrics/focus.json")  # the results of one variant, for `dvc metrics diff`
+    focus = FixedPath("metrics/focus.json")  # the results of one system, for `dvc metrics diff`
     reports = FixedPath("reports")  # report.md and figures/ in git; report.html, tables/, pages/ in the DVC cache
 
     # Large files, in the DVC cache.

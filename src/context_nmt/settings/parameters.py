@@ -35,22 +35,38 @@ class VariantSettings(Checked):
     training: dict[str, Any] = field(default_factory=dict)  # changes to the keys of training
     averaging: dict[str, Any] = field(default_factory=dict)  # changes to the keys of averaging
     decoding: dict[str, Any] = field(default_factory=dict)  # changes to the keys of decoding
-    baseline: str | None = None  # the variant that tables compare this one with
+    baseline: str | None = None  # the variant or external system that tables compare this one with
     # the test whose p-value marks the difference: bootstrap of compare-mt, of sacrebleu as in Moses, the sign test, or
     # approximate randomization
     test: Literal["bootstrap", "sacrebleu", "sign", "randomization"] = "bootstrap"
 
     def __post_init__(self) -> None:
-        require(
-            not self.label or self.label.splitlines() == [self.label],
-            f"label is {self.label!r}; it must be one line of text",
-        )
+        _require_one_line(self.label)
         for slot, filling in self.slots.items():
             entries = filling if isinstance(filling, list) else [filling]
             require(
                 len(entries) > 0 and all(isinstance(entry, dict) for entry in entries),
                 f"slots.{slot} is {filling!r}; it must be {{mechanism: NAME, …}} or a list of such entries",
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalSettings(Checked):
+    """A system that is not trained here: its translations are the files external/NAME/TEST.txt, as raw text.
+
+    It is scored and compared like a variant. The one translation of a test set counts for every seed.
+    """
+
+    label: str | None = None  # the name in tables; by default the system's key
+    baseline: str | None = None  # the variant or external system that tables compare this one with
+    test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"  # see variants.NAME
+
+    def __post_init__(self) -> None:
+        _require_one_line(self.label)
+
+
+def _require_one_line(label: str | None) -> None:
+    require(not label or label.splitlines() == [label], f"label is {label!r}; it must be one line of text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,13 +183,23 @@ class ExperimentSettings(Checked):
     variants: dict[str, VariantSettings]  # the systems; names have only letters, digits, _ and -
     train: TrainingLists
     rescored: tuple[str, ...] = ()  # masked variants whose candidates, one per length, the teacher also rescores
+    external: dict[str, ExternalSettings] = field(default_factory=dict)  # systems whose translations are files
     probing: ProbingSettings = ProbingSettings()
     seeds: tuple[Seed, ...]  # every variant has a run with each seed; tables show means over them
-    focus: str  # the variant that metrics/focus.json shows, for `dvc metrics diff`
+    focus: str  # the system that metrics/focus.json shows, for `dvc metrics diff`
 
-    def label(self, variant: str) -> str:
-        """Return the name of a variant in tables and figures."""
-        return self.variants[variant].label or variant
+    @property
+    def systems(self) -> dict[str, VariantSettings | ExternalSettings]:
+        """The systems that are scored and compared: all variants, then all external systems."""
+        return {**self.variants, **self.external}
+
+    def label(self, system: str) -> str:
+        """Return the name of a system in tables and figures."""
+        return self.systems[system].label or system
+
+    def key(self, system: str) -> str:
+        """Return the key of a system in params.yaml."""
+        return f"{'variants' if system in self.variants else 'external'}.{system}"
 
     def recipe(self, variant: str, where: str = "params.yaml") -> Recipe:
         """Return the experiment's settings with the variant's changes; raise UserError for a wrong key or value."""
@@ -198,9 +224,10 @@ class ExperimentSettings(Checked):
         require(len(names) > 0, "variants is empty; it must have at least one variant")
         lists = {f"train.{key}": getattr(train, key) for key in ("bitext", "distilled", "document", "continued")}
         lists |= {f"probing.{key}": getattr(probing, key) for key in ("sentences", "words")}
-        for key, variants in {"focus": [self.focus], **lists, "rescored": self.rescored}.items():
+        for key, variants in {**lists, "rescored": self.rescored}.items():
             for name in variants:
-                _require_variant(key, name, names)
+                _require_system(key, name, names, "variant")
+        _require_system("focus", self.focus, list(self.systems))
         sets = (*self.corpus.tests, *self.corpus.groups, *self.corpus.contrastive)
         require(probing.tasks not in sets, f"probing.tasks is {probing.tasks!r}, which is also the name of a test set")
         kinds = {name: settings.model.get("kind", self.model.kind) for name, settings in self.variants.items()}
@@ -221,20 +248,24 @@ class ExperimentSettings(Checked):
                 f"variants.{name}.decoding.length_beam is 1; under rescored, the teacher needs several lengths to"
                 " choose from",
             )
+        for name in self.external:
+            require(name not in self.variants, f"external.{name} is also the name of a variant; choose another name")
         labels = dict[str, str]()
-        for name, variant in self.variants.items():
+        for name, system in self.systems.items():
+            section = self.key(name).partition(".")[0]
             same = labels.setdefault(self.label(name), name)
-            require(same == name, f"variants: {same} and {name} have the same label, {self.label(name)!r}; change one")
+            require(same == name, f"{section}: {same} and {name} have the same label, {self.label(name)!r}; change one")
             require(
                 re.fullmatch(r"\w[\w-]*", name, re.ASCII) is not None,
-                f"variants: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
+                f"{section}: {name!r} names files; it must be made of letters, digits, _ and -, and not start with -",
             )
+            if system.baseline is not None:
+                others = [other for other in self.systems if other != name]
+                _require_system(f"{self.key(name)}.baseline", system.baseline, others)
+        for name in self.variants:
             times = train.everything.count(name)
             require(times > 0, f"variants.{name} is in no list under train; add it to one, such as train.bitext")
             require(times < 2, f"variants.{name} is in {times} lists under train; it must be in exactly one")
-            if variant.baseline is not None:
-                other_variants = [other for other in names if other != name]
-                _require_variant(f"variants.{name}.baseline", variant.baseline, other_variants)
 
 
 def _require_file_names(corpus: CorpusSettings) -> None:
@@ -254,9 +285,9 @@ def _require_file_names(corpus: CorpusSettings) -> None:
             )
 
 
-def _require_variant(key: str, name: str, names: list[str]) -> None:
+def _require_system(key: str, name: str, names: list[str], kind: str = "system") -> None:
     if name not in names:
-        raise ValueError(f"{key}: no variant {name!r}; there are {some_names(name, names)}")
+        raise ValueError(f"{key}: no {kind} {name!r}; there are {some_names(name, names)}")
 
 
 def read_parameters(path: Path) -> ExperimentSettings:
@@ -322,15 +353,15 @@ def training_of(train: TrainingLists, variant: str) -> Training:
     return Training("train")
 
 
-def with_lineage(settings: ExperimentSettings, variants: Iterable[str]) -> set[str]:
-    """Return variants with all variants that they start from, learn from or are compared with, directly or not."""
-    needed, unvisited = set[str](), [*variants]
+def with_lineage(settings: ExperimentSettings, systems: Iterable[str]) -> set[str]:
+    """Return systems with all systems that they start from, learn from or are compared with, directly or not."""
+    needed, unvisited = set[str](), [*systems]
     while unvisited:
         if (name := unvisited.pop()) not in needed:
             needed.add(name)
             _, start, teacher = training_of(settings.train, name)
             teachers = settings.train.teachers if name in settings.rescored else ()
-            unvisited += filter(None, (settings.variants[name].baseline, start, teacher, *teachers))
+            unvisited += filter(None, (settings.systems[name].baseline, start, teacher, *teachers))
     return needed
 
 

@@ -54,7 +54,7 @@ class RunLayout:
     stage_plan = NamedPath("metrics/plans/{}.json")  # text, units, models, significance, …
     data_plan = NamedPath("metrics/plans/data.{}.json")  # of a corpus
     curve = NamedPath("metrics/curves/{}.csv")  # learning curve of a run
-    hypotheses = NamedPath("metrics/hypotheses/{}.zip")  # of a run: TEST.txt, Moses tokens or raw text
+    hypotheses = NamedPath("metrics/hypotheses/{}.zip")  # of a run: its translations
 
     # Large files, in the DVC cache.
     tokenized = FixedPath("runs/tokenized")

@@ -1,8 +1,9 @@
 """Readers of downloads, and what all of them do with bad lines, documents or items: skip, count and report them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from context_nmt.files import UserError, read_json
@@ -12,6 +13,15 @@ LISTED_LOCATIONS = 5  # in a note
 PARSE_ERRORS = (AttributeError, KeyError, TypeError, ValueError, UserError)  # of another structure, or not UTF-8
 
 Parsed = TypeVar("Parsed")
+
+
+class Format(NamedTuple):
+    """The keys that the entries and files of a format have; a module of this package lists its own under FORMATS."""
+
+    output_keys: tuple[str, ...] = ()  # a file has one of these keys; if there are none, an archive has all the splits
+    output_kind: str = "SPLIT.LANGUAGE"  # what these keys name
+    options: Mapping[str, bool] = MappingProxyType({})  # keys of an entry, and whether they are required
+    module: str = ""  # its module, as the catalogue finds it
 
 
 class AppendedText(NamedTuple):

@@ -43,9 +43,11 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.corpus.catalogue import CorpusEntry, DownloadFile
-from context_nmt.corpus.formats import parse_json, require_one_line
+from context_nmt.corpus.formats import Format, parse_json, require_one_line
 from context_nmt.files import write_lines
 from context_nmt.progress import tracked
+
+FORMATS = dict.fromkeys(("contrapro", "contrawsd", "discourse_mt"), Format(("to",), "SET"))
 
 CONTEXT_SENTENCES = 10  # more than the systems here look back
 MAX_DISTANCE = 3  # larger ones share a category

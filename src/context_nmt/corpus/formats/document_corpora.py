@@ -55,8 +55,15 @@ from xml.etree import ElementTree
 
 from context_nmt.corpus.catalogue import HELD_OUT, TRAIN, CorpusEntry, DownloadFile
 from context_nmt.corpus.documents import read_documents, write_sizes
-from context_nmt.corpus.formats import SkipCounts, parse_json, require_one_line, skipping
+from context_nmt.corpus.formats import Format, SkipCounts, parse_json, require_one_line, skipping
 from context_nmt.files import UserError, decoded_lines, read_lines, write_lines
+
+FORMATS = {
+    "iwslt": Format(("members",), options={"held_out_every": False}),
+    "bcontrast": Format(("to",), "SPLIT"),
+    "tvsub": Format(options={"documents": False}),
+    "opus_xml": Format(),
+}
 
 Documents = list[list[str]]  # the lines of each document, in one language
 TalkKey = tuple[str, int]  # the number of a talk, and its rank, from 1, among the talks with this number

@@ -25,8 +25,13 @@ from typing import IO
 
 from context_nmt.corpus.catalogue import SKIPPED, TRAIN, CorpusEntry, DownloadFile, names_in
 from context_nmt.corpus.documents import write_sizes
-from context_nmt.corpus.formats import AppendedText, skipping
+from context_nmt.corpus.formats import AppendedText, Format, skipping
 from context_nmt.files import UserError
+
+FORMATS = {
+    "text": Format(("to", "members")),
+    "opus_moses": Format(options={"documents": False, "held_out_documents": True, "seed": True}),
+}
 
 BAR_SEPARATORS = (b" ||| ", b"|||")  # the second for lines without spaces around the bars
 
