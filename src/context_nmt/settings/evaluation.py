@@ -1,6 +1,5 @@
 """The keys under significance and probing, and the plan of the stages that score."""
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -16,7 +15,7 @@ from context_nmt.settings import (
     require,
     require_distinct,
 )
-from context_nmt.settings.text import TextPlan
+from context_nmt.settings.text import TextPlan, base_language
 
 Tokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200"]
 # flores200 also suits the languages of `char`, but sacrebleu downloads its model on first use, without a checksum.
@@ -30,7 +29,7 @@ TOKENIZERS: dict[str, Tokenizer] = {
 
 def tokenizer_of(language: str) -> Tokenizer:
     """Return sacrebleu's tokenizer for a language's code, such as zh or zh_TW."""
-    return TOKENIZERS.get(re.split("[-_]", language.lower())[0], "13a")
+    return TOKENIZERS.get(base_language(language), "13a")
 
 
 @dataclass(frozen=True, kw_only=True)
