@@ -44,7 +44,7 @@ from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.transformer.attention import LayerContext, Place
 from context_nmt.transformer.facts import Facts
 
-# The files of `mechanisms/`, and modules of one's own: MECHANISM=ideas.scaled pytest tests -k scaled
+# The files of `mechanisms/`, and PACKAGE.MODULE with MECHANISM=PACKAGE.MODULE in the environment.
 MECHANISMS = [*mechanisms.names(), *os.environ.get("MECHANISM", "").split()]
 MECHANISMS_AND_SLOTS = [(name, slot) for name in MECHANISMS for slot in mechanisms.load(name).SLOTS]
 NAME = "under_test"
