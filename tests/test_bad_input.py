@@ -456,7 +456,7 @@ TOOLS = [
     ),
     (
         ("score", *SCORE, "--language", "jp", "--output", "x"),
-        "--language: 'jp' is the code of a country; that of its language is ja",
+        "--language: 'jp' is the code of a country; write ja, that of its language",
     ),
     (("score", *SCORE[:2], "--reference", "none", "--output", "x"), "none: no such file"),
     (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),

@@ -20,7 +20,7 @@ def base_language(code: str) -> str:
 def country_problem(code: str) -> str | None:
     """Return what is wrong with the code of a country in place of a language's; None if nothing is."""
     language = COUNTRIES.get(base_language(code))
-    return f"{code!r} is the code of a country; that of its language is {language}" if language else None
+    return f"{code!r} is the code of a country; write {language}, that of its language" if language else None
 
 
 @dataclass(frozen=True, kw_only=True)
