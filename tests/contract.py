@@ -5,6 +5,7 @@ the slot, and raises AssertionError, or the mechanism's error, if the clause is 
 """
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,9 @@ from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.transformer.attention import LayerContext, Place
 from context_nmt.transformer.facts import Facts
 
+# The files of `mechanisms/`, and PACKAGE.MODULE with MECHANISM=PACKAGE.MODULE in the environment.
+MECHANISMS = [*mechanisms.names(), *os.environ.get("MECHANISM", "").split()]
+MECHANISMS_AND_SLOTS = [(name, slot) for name in MECHANISMS for slot in mechanisms.load(name).SLOTS]
 NAME = "under_test"
 EXACT = {"rtol": 0, "atol": 1e-10}
 SOURCE = sentences(5, 3, 4, seed=1)

@@ -22,6 +22,8 @@ from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.__main__ import main
+from context_nmt.code_closure import digest_of_module
+from context_nmt.files import read_json, read_lines
 from context_nmt.models import checkpoints
 
 ROOT = Path(__file__).parents[1]
@@ -157,6 +159,84 @@ def test_wrong_parameters(tmp_path, refuses, text, message):
     if text is not None:
         (tmp_path / "params.yaml").write_text(text)
     refuses(tmp_path, f"params.yaml: {message}", "plan")
+
+
+OWN_MECHANISM = """\
+from dataclasses import dataclass
+from context_nmt.settings import Checked
+from context_nmt.transformer.attention import MultiHeadAttention
+SLOTS = ("cross_attention",)
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    scale: float = 1.0
+class Scaled(MultiHeadAttention):
+    def forward(self, queries, context):
+        return self.scale * super().forward(queries, context)
+def build(settings, place):
+    attention = Scaled(width=place.width, heads=place.heads, bias=place.bias, dropout=0.0)
+    attention.scale = settings.scale
+    return attention
+"""
+
+
+@pytest.fixture
+def own_mechanism(project, monkeypatch):
+    """Writes the module `ideas.own` of a project, in which the variant `own` uses it."""
+    slots = "{cross_attention: {mechanism: ideas.own, scale: 0.5}}"
+    variants = TOY.replace("other: {baseline: plain}", f"other: {{baseline: plain}}, own: {{slots: {slots}}}")
+    (project / "params.yaml").write_text(variants.replace("[plain, other]", "[plain, other, own]"))
+    (project / "ideas").mkdir()
+    monkeypatch.syspath_prepend(project)
+
+    def write(text):
+        for name in ("ideas.own", "ideas"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        (project / "ideas/own.py").write_text(text)
+        return project
+
+    return write
+
+
+def test_a_mechanism_outside_the_project_goes_through_all_stages(own_mechanism, stage):
+    project = own_mechanism(OWN_MECHANISM)
+    before = contents(project)
+    for name, *arguments in (("plan",), *((name, "own", "1") for name in RUN_STAGES), ("describe",)):
+        assert stage(project, name, *arguments)[0] == 0, name
+    plan = read_json(project / "metrics/plans/own/training.json")
+    assert plan["code"]["ideas.own"] == digest_of_module("ideas.own", project)
+    assert plan["model"]["slots"]["cross_attention"] == [{"mechanism": "ideas.own", "settings": {"scale": 0.5}}]
+    assert len(read_lines(project / "runs/decoded/own-1/valid.subwords.txt")) == 20
+    models = read_json(project / "metrics/models.json")
+    assert models["own"]["parameters"] == models["plain"]["parameters"]
+    changed = {path for path, digest in contents(project).items() if before.get(path) not in (None, digest)}
+    assert not [path for path in changed if "plain" in path or "other" in path]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the module ideas.own is not a mechanism; it has no SLOTS, Settings, build"),
+        (OWN_MECHANISM.replace("def build", "def make"), "ideas.own is not a mechanism; it has no build"),
+        (OWN_MECHANISM.replace('("cross_attention",)', '("cross_attention")'), "SLOTS must be a tuple of slots"),
+        (OWN_MECHANISM.replace("@dataclass", "# @dataclass").replace("(Checked)", ""), "Settings a dataclass"),
+        (OWN_MECHANISM.replace("cross_", "encoder_self_"), "ideas.own does not fit this slot; it accepts encoder_s"),
+        (OWN_MECHANISM.replace("scale:", "scales:"), "own.slots.cross_attention.scale: unknown key; did you mean 'sc"),
+        (OWN_MECHANISM + "1 / 0\n", "the module ideas.own cannot be imported, line 15 (ZeroDivisionError: division"),
+        (OWN_MECHANISM + "import nowhere\n", "imported, line 15 (ModuleNotFoundError: No module named 'nowhere')"),
+        (
+            OWN_MECHANISM + "def",
+            "ideas.own cannot be imported (SyntaxError: invalid syntax (own.py, line 15",
+        ),
+    ],
+    ids=lambda value: str(value)[-40:],
+)
+def test_a_module_that_is_no_mechanism(own_mechanism, stage, text, message):
+    project = own_mechanism(text)
+    status, lines = stage(project, "plan")
+    assert (status, len(lines)) == (1, 1), lines
+    assert lines[0].startswith("error: params.yaml: variants.own.slots.cross_attention.")
+    assert message in lines[0]
 
 
 def test_a_vocabulary_of_another_size(project, refuses, type_in):
@@ -374,10 +454,14 @@ TOOLS = [
         ("score", *SCORE, "--language", "german", "--output", "x"),
         "--language is 'german'; it must be a language code",
     ),
+    (
+        ("score", *SCORE, "--language", "jp", "--output", "x"),
+        "--language: 'jp' is the code of a country; write ja, that of its language",
+    ),
     (("score", *SCORE[:2], "--reference", "none", "--output", "x"), "none: no such file"),
     (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),
-    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "resamples"),
-    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "sample_ratio"),
+    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "--resamples: "),
+    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "--sample-ratio: "),
     (("translate", "runs/models/none"), "runs/models/none: no trained run (model.safetensors); runs are named"),
     (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
     (("translate", "runs/models"), "(model.safetensors); name one of those in it: other-1, plain-1"),

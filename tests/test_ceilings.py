@@ -148,6 +148,7 @@ FRENCH = SENTENCES["French (fr)"]
     [
         ("fr", FRENCH, {}, 68.8, [repr(FRENCH[0]), "significance.minimum_ceiling is 90", "normalize_punctuation"]),
         ("de", NUMBERED, {"minimum_ceiling": 99.9}, 99.1, DASHES),
+        ("de", [*NUMBERED[:60], "Bei 70 °C kocht es."], {"minimum_ceiling": 99.9}, 99.2, ["70 ° C", "sentencepiece"]),
         ("de", ["ja.", "nein."], {"metric": "bleu_lowercased"}, 0, ["0.00 bleu_lowercased", "fewer than four tokens"]),
         ("de", ["Ja.", "Nein."], {}, 0, ["0.00 sacrebleu", "fewer than four tokens"]),
     ],

@@ -26,6 +26,7 @@ import yaml
 from dvc.cli import parse_args
 from dvc.utils.collections import merge_dicts
 from shell import environment
+from torch import nn
 
 from context_nmt.code_closure import stages
 from context_nmt.commands import app
@@ -162,18 +163,22 @@ def test_settings_of_a_page_can_be_added_to_the_default_experiment(tmp_path, tex
         check_variant(settings, name)
 
 
-def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
+@pytest.mark.parametrize("by_head", [False, True])
+def test_the_mechanism_of_the_readme_is_that_of_the_guide(monkeypatch, by_head):
     (shown,), (whole, *_) = (
         [block.text for block in blocks(page) if block.language == "python"] for page in ("README.md", OWN_MECHANISM)
     )
-    mechanism = ModuleType("scaled_attention")
-    monkeypatch.setitem(sys.modules, mechanism.__name__, mechanism)  # dataclasses look their module up
-    exec(whole.split("SLOTS")[0] + shown, mechanism.__dict__)  # the imports are only in the guide
+    modules = [ModuleType(name) for name in ("guide", "readme")]
+    for module, text in zip(modules, (whole, whole.split("SLOTS")[0] + shown), strict=True):
+        monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
+        exec(text, module.__dict__)  # the imports are only in the guide
     sizes = {"layer": 1, "width": 8, "feed_forward_width": 8, "heads": 2, "bias": True}
     place = Place(slot="cross_attention", dropout=0, attention_dropout=0, **sizes)
-    scaled = mechanism.build(mechanism.Settings(start=0.5), place)
+    guide, readme = (module.build(module.Settings(by_head=by_head), place) for module in modules)
     plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
-    plain.load_state_dict(scaled.state_dict(), strict=False)  # without the scale
+    readme.load_state_dict(guide.state_dict())
+    plain.load_state_dict(guide.state_dict(), strict=False)  # without the gate
+    plain.output = nn.Identity()
     queries, mask = torch.randn(2, 3, 8), torch.ones(1, 1, 1, 3, dtype=torch.bool)
     context = LayerContext(
         (queries,),
@@ -183,7 +188,10 @@ def test_the_mechanism_of_the_readme_scales_the_plain_attention(monkeypatch):
         real_tokens=mask[0, 0].expand(2, 3),
         ids=mask[0, 0].expand(2, 3).long(),
     )
-    torch.testing.assert_close(scaled(queries, context), 0.5 * plain(queries, context))
+    gates = torch.sigmoid(queries @ guide.gate[0].weight.T).repeat_interleave(4 if by_head else 1, dim=-1)
+    expected = guide.output(gates * plain(queries, context))
+    torch.testing.assert_close(guide(queries, context), expected)
+    torch.testing.assert_close(readme(queries, context), expected)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -344,7 +352,7 @@ class Reader:
         elif block.language == "json":
             self.write("data/mine/NAME.en-cs.jsonl", f"{block.text}\n")
         elif block.language == "python" and page == OWN_MECHANISM and "SLOTS" in block.text:
-            self.write("src/context_nmt/mechanisms/scaled_attention.py", f"{block.text}\n")
+            self.write("ideas/gated_attention.py", f"{block.text}\n")
 
 
 def tiny(parameters, variants, **changes):

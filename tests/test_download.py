@@ -175,6 +175,22 @@ def test_a_missing_file_is_named_with_every_source(mirror, served):
     assert "HTTPConnection" not in str(error.value)
 
 
+def test_a_second_file_that_fails_leaves_no_corpus_and_another_try_completes_it(mirror, served):
+    files = []
+    for language in ("en", "de"):
+        keys = put(mirror, f"a.{language}", f"{language}\n".encode())
+        files.append({"to": f"train.{language}", **keys, "url": f"{served}/toy/a.{language}"})
+    second = (mirror / "toy/a.de").rename(mirror / "later.de")
+    with pytest.raises(UserError, match=r"a\.de: 404"):
+        download(mirror, files, source="")
+    assert sorted(path.name for path in (mirror.parent / "data").iterdir()) == [".downloads", "params.yaml"]
+    assert parts(mirror) == ["a.en"]
+    second.rename(mirror / "toy/a.de")
+    (mirror / "toy/a.en").unlink()  # it is not fetched again
+    corpus = download(mirror, files, source="")
+    assert {path.name: path.read_text() for path in corpus.iterdir()} == {"train.en": "en\n", "train.de": "de\n"}
+
+
 def test_files_by_hand_come_only_from_the_mirror_and_are_needed_first(mirror, served, breaking):
     (mirror / "away").mkdir()
     files = [from_server(breaking)]

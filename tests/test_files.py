@@ -16,6 +16,7 @@ from context_nmt.files import (
     read_json_lines,
     read_lines,
     read_parallel,
+    read_yaml,
     replacing,
     replacing_folder,
     write_json,
@@ -188,6 +189,26 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, reader, content, message)
         (tmp_path / "file").write_bytes(content)
     with pytest.raises(UserError, match=rf"^{tmp_path / 'file'}: {message}"):
         reader(tmp_path / "file")
+
+
+@pytest.mark.parametrize("use", [read_lines, read_json, read_yaml, lambda path: write_lines(path, ["a"])])
+def test_a_link_to_nothing_is_named_with_what_it_links_to(tmp_path, use):
+    link, loop = tmp_path / "link", tmp_path / "loop"
+    link.symlink_to("gone/file")
+    loop.symlink_to("loop")
+    with pytest.raises(UserError, match=rf"^{link}: is a link to gone/file, which does not exist$"):
+        use(link)
+    assert names(tmp_path) == ["link", "loop"]
+    if use not in (read_json, read_yaml):
+        with pytest.raises(UserError, match=rf"^{loop}: is a link to loop, "):
+            use(loop)
+
+
+def test_a_pipe_can_be_read(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", f"printf 'a\\nb\\n' > {pipe}"]):
+        assert read_lines(pipe) == ["a", "b"]
 
 
 def test_parallel_files_have_equal_lengths(tmp_path):

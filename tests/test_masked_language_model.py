@@ -6,9 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from contract import CHECKS, EXACT, model_with
+from contract import CHECKS, EXACT, MECHANISMS_AND_SLOTS, model_with
 from small_models import LAYERS, OUTPUT_SLOTS, WIDTH, sentences, small_model, small_plan
-from test_mechanisms import MECHANISMS_AND_SLOTS
 from tiny_training import RUN, column, train
 from torch.testing import assert_close
 

@@ -2,12 +2,26 @@
 
 import dataclasses
 import math
+import runpy
 from typing import get_args
 
+import contract
 import pytest
 import torch
 from broken_attentions import BROKEN, mechanism
-from contract import CHECKS, NAME, SOURCE, TARGETS, experiment, installed, layer_context, small_place, sublayers
+from contract import (
+    CHECKS,
+    MECHANISMS,
+    MECHANISMS_AND_SLOTS,
+    NAME,
+    SOURCE,
+    TARGETS,
+    experiment,
+    installed,
+    layer_context,
+    small_place,
+    sublayers,
+)
 from small_models import (
     LAYERS,
     OUTPUT_SLOTS,
@@ -37,21 +51,19 @@ from context_nmt.training.updating import Updater
 from context_nmt.transformer.attention import MultiHeadAttention
 from context_nmt.transformer.facts import Facts, plain_parameters
 
-MECHANISMS_AND_SLOTS = [(name, slot) for name in mechanisms.names() for slot in mechanisms.load(name).SLOTS]
-
 
 @pytest.mark.parametrize("clause", CHECKS)
 @pytest.mark.parametrize(("name", "slot"), MECHANISMS_AND_SLOTS)
 def test_the_contract(name, slot, clause):
-    CHECKS[clause](mechanisms.load(name), slot, mechanisms.load(name).FACTS)
+    CHECKS[clause](mechanisms.load(name), slot, mechanisms.facts_of(name))
 
 
 @pytest.mark.parametrize(
     ("name", "settings", "clause"),
     [
         (name, settings, clause)
-        for name in mechanisms.names()
-        for settings in mechanisms.load(name).FACTS.other_settings
+        for name in MECHANISMS
+        for settings in mechanisms.facts_of(name).other_settings
         for clause in (
             "padding",
             "future",
@@ -175,7 +187,7 @@ def test_dropout_inside_a_mechanism(name, slot, setting):
         context = InADocument(small_model({slot: (Filling(mechanism=name),)}).float()).context(1)
         context = dataclasses.replace(context, current_cross_output=states[-1:])
     arguments = states[-1:], *([] if slot == "norm" else [context])
-    assert torch.equal(layer(*arguments), layer(*arguments)) != (setting in mechanism.FACTS.dropping)
+    assert torch.equal(layer(*arguments), layer(*arguments)) != (setting in mechanisms.facts_of(name).dropping)
     layer.eval()
     assert torch.equal(layer(*arguments), layer(*arguments))
 
@@ -256,6 +268,9 @@ def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):
             plan(experiment(slots={"cross_attention": {"mechanism": wrong}}), "one")
     with pytest.raises(UserError, match=r"no module nobody\.idea; it must be installed"):
         digest_of_module("nobody.idea", tmp_path)
+    monkeypatch.setenv("MECHANISM", "ideas.idea")
+    tested = runpy.run_path(contract.__file__)["MECHANISMS_AND_SLOTS"]
+    assert [slot for name, slot in tested if name == "ideas.idea"] == list(multi_head_attention.SLOTS)
 
 
 def test_operations_besides_products_are_counted():

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from context_nmt.corpus.chinese import segment
-from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings, run_script
+from context_nmt.corpus.moses import MosesSide, Truecaser, count_casings, has_rules, run_script
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_json, read_lines, read_yaml, write_json, write_lines
+from context_nmt.measures.bleu import tokenizer_name
 from context_nmt.settings.text import CleaningSettings, CorpusSettings, SideSettings, TextSettings
 
 CORPUS = CorpusSettings(name="toy", source="en", target="de", validation="valid", tests=("valid",))
@@ -45,6 +46,24 @@ def test_tokens_and_back():
 @pytest.mark.parametrize(("language", "settings", "line", "tokens"), TEXTS["settings"])
 def test_settings_of_a_side(language, settings, line, tokens):
     assert MosesSide(language, SideSettings(**settings)).tokens(line) == tokens
+
+
+@pytest.mark.parametrize(
+    ("code", "language", "line"),
+    [
+        ("en-GB", "en", "Mr. Smith's dog isn't here."),
+        ("pt_BR", "pt", "O Sr. Silva disse: «não»."),
+        ("fr-CA", "fr", "Il a dit : « C'est l'été ! »"),
+        ("zh_TW", "zh", "我们 走。"),
+    ],
+)
+def test_a_region_has_the_rules_of_its_language(code, language, line):
+    settings = SideSettings(normalize_punctuation=False)
+    region, base = MosesSide(code, settings), MosesSide(language, settings)
+    assert region.tokens(line) == base.tokens(line)
+    assert region.text(region.tokens(line)) == base.text(base.tokens(line))
+    assert has_rules(code)
+    assert tokenizer_name(code, normalized=True) == tokenizer_name(language, normalized=True)
 
 
 def test_truecasing_learns_the_casing_inside_sentences(raw):

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 import torch
+from contract import MECHANISMS_AND_SLOTS
 from small_models import LAYERS, VOCABULARY, sentences, small_plan, step_by_step
-from test_mechanisms import MECHANISMS_AND_SLOTS
 from tiny_training import RUN, make_experiment, train
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -31,7 +31,7 @@ from context_nmt.transformer.attention import ScaledDotProduct
 META, GPU = torch.device("meta"), torch.device("cuda")
 KINDS = [
     *(
-        ({slot: (Filling(mechanism=name, settings=mechanisms.load(name).FACTS.settings),) * count}, {})
+        ({slot: (Filling(mechanism=name, settings=mechanisms.facts_of(name).settings),) * count}, {})
         for name, slot in MECHANISMS_AND_SLOTS
         for count in [1 if slot in get_args(ModelSlot) else LAYERS]
     ),

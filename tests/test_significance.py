@@ -181,9 +181,9 @@ def test_same_bytes_again_and_nothing_left_behind(tmp_path, monkeypatch):
             {"metric": "bleu_tokenized", "tokenized": False},
             "not for raw text; allowed: sacrebleu, chrf, chrf_plus",
         ),
-        ({"resamples": 0}, "resamples: .*, not 0"),
-        ({"seed": 0}, "seed: .*, not 0"),
-        ({"sample_ratio": 1.5}, "sample_ratio: .*, not 1.5"),
+        ({"resamples": 0}, "--resamples: .*, not 0"),
+        ({"seed": 0}, "--seed: .*, not 0"),
+        ({"sample_ratio": 1.5}, "--sample-ratio: .*, not 1.5"),
     ],
 )
 def test_bad_settings_are_refused(given, message):

@@ -27,10 +27,13 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` if the block succeeds and is removed if it fails.
 
     A link to a file is followed, but a link into DVC's cache is replaced, because the cache must not change. Leftovers
-    of killed processes are removed. Raise UserError if the disk is full.
+    of killed processes are removed. Raise UserError if the disk is full, or for a link into a folder that is missing.
     """
-    if path.is_symlink() and not DVC_CACHE_FILE.fullmatch(str(path.resolve())):
-        path = path.resolve()
+    target = Path(os.path.realpath(path))
+    if path.is_symlink() and not DVC_CACHE_FILE.fullmatch(str(target)):
+        if target.is_symlink() or not target.parent.is_dir():
+            raise UserError(f"{path}: {_dangling(path)}")
+        path = target
     if path.exists() and not path.is_file():
         raise UserError(
             f"{path}: is {'a folder' if path.is_dir() else 'not a regular file'}; choose the name of a file"
@@ -130,11 +133,22 @@ def decoded_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """Yield the `decoded_lines` of a file, split only at "\\n"; raise UserError also for a missing file."""
-    if not path.is_file():
-        raise UserError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+    """Yield the `decoded_lines` of a file or pipe, split only at "\\n"; raise UserError also for a missing file."""
+    if not path.exists() or path.is_dir():
+        raise unreadable(path)
     with path.open("rb") as file:
         yield from decoded_lines(file, str(path))
+
+
+def unreadable(path: Path) -> UserError:
+    """Return the error for a path that is no file: a folder, nothing, or a link to nothing."""
+    if path.is_dir():
+        return UserError(f"{path}: is a folder, not a file")
+    return UserError(f"{path}: {_dangling(path) if path.is_symlink() else 'no such file'}")
+
+
+def _dangling(link: Path) -> str:
+    return f"is a link to {os.readlink(link)}, which does not exist"
 
 
 def read_lines(path: Path) -> list[str]:
@@ -157,8 +171,8 @@ def read_json(path: Path) -> Any:
     """Read one JSON value; raise UserError for a missing or malformed file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
+    except (FileNotFoundError, IsADirectoryError):
+        raise unreadable(path) from None
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error})") from None
 
@@ -170,10 +184,8 @@ def read_yaml(path: Path, reader: Any = None) -> Any:
 
     try:
         return (reader or YAML(typ="safe")).load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path}: is a folder, not a file") from None
+    except (FileNotFoundError, IsADirectoryError):
+        raise unreadable(path) from None
     except MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{path}: not YAML ({error.problem}{line})") from None

@@ -1,7 +1,7 @@
 """Turn raw text into Moses tokens and back (sacremoses).
 
-A language is named by its file suffix. For an unknown name, sacremoses uses English abbreviations and the rules for all
-languages. It does not segment Chinese or Japanese; a script can.
+A language is named by its file suffix; en-GB has the rules of en. For an unknown name, sacremoses uses English
+abbreviations and the rules for all languages. It does not segment Chinese or Japanese; a script can.
 Tokens are not escaped: "&" stays "&", never "&amp;", so that detokenized text and references need no unescaping.
 Tokens are separated by single spaces and contain no white space of any kind.
 
@@ -23,7 +23,7 @@ from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer,
 from sacremoses.corpus import NonbreakingPrefixes
 
 from context_nmt.files import UserError, read_json, write_json
-from context_nmt.settings.text import SideSettings
+from context_nmt.settings.text import SideSettings, base_language
 
 NO_RULES = "Moses has no rules for the language {!r}; English ones are used"
 
@@ -39,8 +39,8 @@ CURRENCY = re.compile(r"(?<=\d )([\u20a0-\u20c0£¥])(?=[^\s\d])")  # after its 
 
 
 def has_rules(language: str) -> bool:
-    """Return whether Moses has rules of its own for a language."""
-    return language in NonbreakingPrefixes().available_langs.values()
+    """Return whether Moses has rules of its own for a language; en-GB has those of en."""
+    return base_language(language) in NonbreakingPrefixes().available_langs.values()
 
 
 class _Normalizer(MosesPunctNormalizer):  # type: ignore[misc]
@@ -87,9 +87,10 @@ class MosesSide:
     def __init__(self, language: str, settings: SideSettings):
         self.language = language
         self.settings = settings
-        self._normalizer = _Normalizer(language)
-        self._tokenizer = _Tokenizer(language)
-        self._detokenizer = _Detokenizer(language)
+        base = base_language(language)
+        self._normalizer = _Normalizer(base)
+        self._tokenizer = _Tokenizer(base)
+        self._detokenizer = _Detokenizer(base)
 
     def prepare(self, lines: Iterable[str]) -> Iterable[str]:
         """Compose raw lines (NFC) and map them with the side's script, if any; raise UserError if the script fails."""
@@ -203,7 +204,7 @@ def combining_marks() -> str:
 def join_punctuation(text: str, language: str) -> str:
     """Join quotes and punctuation that are not ASCII to their words; French keeps spaces in « »."""
     if SPACED_MARK.search(f" {text}"):
-        text = _join_marks(text, spaced="«»" if language == "fr" else "")
+        text = _join_marks(text, spaced="«»" if base_language(language) == "fr" else "")
     return CURRENCY.sub(r"\1 ", WIDE_MARK.sub(r"\1", text))
 
 

@@ -21,7 +21,7 @@ from sacrebleu.metrics.base import Metric
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.files import UserError
 from context_nmt.progress import tracked
-from context_nmt.settings.text import SideSettings
+from context_nmt.settings.text import SideSettings, base_language
 
 Score = dict[str, Any]  # {"score": float, "signature": str}
 Texts = Sequence[Sequence[str]]  # a hypothesis and references, or references: lists of parallel lines
@@ -127,6 +127,7 @@ def tokenizer_name(language: str, *, normalized: bool) -> str:
 
     Older results have the tokens of sacremoses alone; a tokenizer that splits differently must not share their name.
     """
+    language = base_language(language)
     name = f"moses-{language}-sacremoses-{version('sacremoses')}"
     return name if normalized and language in LANGUAGES_OF_PLAIN_MOSES else f"{name}+joined-marks"
 

@@ -66,4 +66,6 @@ def measure_ceiling(experiment: TextFolder, settings: SignificanceSettings, test
         reason += ", which text.target.normalize_punctuation: false may prevent"
     elif side.truecase and reference.lower() == returned_line.lower():
         reason += ", which text.target.truecase: false prevents"
+    elif reference.replace(" ", "") == returned_line.replace(" ", ""):
+        reason += ", which units.kind: sentencepiece prevents, since it needs no tokens"
     return ceiling | {"reason": reason}

@@ -19,6 +19,7 @@ from context_nmt.measures.word_accuracy import (
     word_accuracy,
 )
 from context_nmt.settings.evaluation import Tokenizer, tokenizer_of
+from context_nmt.settings.text import country_problem
 
 UNSPACED_TOKENIZERS = ("zh", "ja-mecab", "char")  # tokenizers of languages that are written without spaces
 # letters of these languages: Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese
@@ -90,6 +91,8 @@ def choose_tokenizer(language: str, tokenizer: str | None, *, tokenized: bool) -
     """Return sacrebleu's tokenizer for raw files, by default the language's; raise UserError for an unknown one."""
     if re.fullmatch(r"[a-z]{2,3}([-_]\w+)?", language) is None:
         raise UserError(f"--language is {language!r}; it must be a language code such as de")
+    if problem := country_problem(language):
+        raise UserError(f"--language: {problem}")
     if tokenizer is not None and tokenizer not in get_args(Tokenizer):
         raise UserError(f"--tokenizer is {tokenizer!r}; it must be one of {', '.join(get_args(Tokenizer))}")
     if tokenizer is not None and tokenized:

@@ -48,7 +48,7 @@ class BiasedAttention(MultiHeadAttention):
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
-        keys, values = self._over_self(queries, context)
+        keys, values = self.keys_and_values(queries, context)
         last = torch.arange(keys.size(2), device=queries.device)
         distances = (last[-queries.size(1) :, None] - last).abs()  # [T, S]
         bias = -self.slopes[:, None, None] * distances

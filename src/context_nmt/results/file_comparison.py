@@ -49,7 +49,11 @@ def file_settings(
         text_form = "tokenized" if tokenized else "raw"
         raise UserError(f"metric {chosen_metric!r} is not for {text_form} text; allowed: {', '.join(allowed)}")
     values = {"metric": chosen_metric, "resamples": resamples, "sample_ratio": sample_ratio, "seed": seed}
-    return check(SignificanceSettings, values, where="context-nmt compare")
+    try:
+        return check(SignificanceSettings, values, where="")
+    except UserError as error:
+        key, _, problem = str(error).partition(": ")
+        raise UserError(f"--{key.replace('_', '-')}: {problem}") from None
 
 
 def format_comparison(comparison: dict[str, Any]) -> str:

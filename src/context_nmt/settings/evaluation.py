@@ -1,6 +1,5 @@
 """The keys under significance and probing, and the plan of the stages that score."""
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
@@ -16,7 +15,7 @@ from context_nmt.settings import (
     require,
     require_distinct,
 )
-from context_nmt.settings.text import TextPlan
+from context_nmt.settings.text import TextPlan, base_language
 
 ScoreOfText = Literal["sacrebleu", "chrf", "chrf_plus_plus", "ter"]
 ScoreOfTokens = Literal["bleu_tokenized", "bleu_compound_split", "bleu_lowercased"]
@@ -32,7 +31,7 @@ TOKENIZERS: dict[str, Tokenizer] = {
 
 def tokenizer_of(language: str) -> Tokenizer:
     """Return sacrebleu's tokenizer for a language's code, such as zh or zh_TW."""
-    return TOKENIZERS.get(re.split("[-_]", language.lower())[0], "13a")
+    return TOKENIZERS.get(base_language(language), "13a")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The keys under corpus, text and units: the text and its segmentation into units."""
 
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -7,13 +8,27 @@ from pydantic import Field
 
 from context_nmt.settings import Checked, NonNegativeInteger, PositiveInteger, require, require_distinct
 
+# Codes of countries, taken for codes of languages; none of them is a language's.
+COUNTRIES = {"cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ir": "fa", "jp": "ja", "ua": "uk", "vn": "vi"}
+
+
+def base_language(code: str) -> str:
+    """Return the language of a code: en for en-GB, zh for zh_TW."""
+    return re.split("[-_]", code.lower())[0]
+
+
+def country_problem(code: str) -> str | None:
+    """Return what is wrong with the code of a country in place of a language's; None if nothing is."""
+    language = COUNTRIES.get(base_language(code))
+    return f"{code!r} is the code of a country; write {language}, that of its language" if language else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusSettings(Checked):
     """The parallel text: files `data/NAME/SPLIT.LANGUAGE`, one sentence per line."""
 
     name: str  # the folder in data/
-    source: str  # source language: the suffix of its files, and the language code for Moses, such as en
+    source: str  # source language: the suffix of its files, and the language's code, such as en or pt_BR
     target: str  # target language, likewise
     train: str = "train"  # the training split
     validation: str = "valid"  # the split for early stopping, checkpoint selection and learning curves
@@ -25,6 +40,9 @@ class CorpusSettings(Checked):
 
     def __post_init__(self) -> None:
         require(self.source != self.target, f"source and target are both {self.source!r}; they must differ")
+        for side in ("source", "target"):
+            problem = country_problem(getattr(self, side))
+            require(problem is None, f"{side}: {problem}, also in the names of the files")
         require(len(self.tests) > 0, "tests is empty; it must list at least one test set")
         require_distinct("tests", self.tests)
         evaluated = {self.validation, *self.tests}

@@ -231,9 +231,17 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, queries: Tensor, context: LayerContext) -> Tensor:
         """Queries [B, T, D] -> [B, T, D]."""
-        keys, values = self._over_memory(context) if context.memory_states else self._over_self(queries, context)
+        return self.output(merge_heads(self.attended(queries, context)))
+
+    def attended(self, queries: Tensor, context: LayerContext) -> Tensor:
+        """Queries [B, T, D] -> the output of each head before the output map, [B, H, T, D/H]."""
+        keys, values = self.keys_and_values(queries, context)
         heads = split_heads(self.query(queries), self.heads)
-        return self.output(merge_heads(self.attend(heads, keys, values, context.mask, causal=context.causal)))
+        return self.attend(heads, keys, values, context.mask, causal=context.causal)
+
+    def keys_and_values(self, queries: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
+        """Return keys and values of the memory, or of the queries and all earlier steps, [B, H, S, D/H] each."""
+        return self._over_memory(context) if context.memory_states else self._over_self(queries, context)
 
     def _over_self(self, inputs: Tensor, context: LayerContext) -> tuple[Tensor, Tensor]:
         keys = with_earlier_steps(context.state, "keys", split_heads(self.key(inputs), self.heads))

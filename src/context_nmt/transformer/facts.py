@@ -23,7 +23,7 @@ class Facts:
     refused: tuple[tuple[dict[str, Any], str], ...] = ()  # invalid settings, each with a part of its error message
     dropping: frozenset[str] = frozenset({"attention_dropout"})  # the dropout probabilities of `Place` that it applies
     # floating-point operations other than matrix products, such as scans and Fourier transforms, of one forward and
-    # backward pass of one layer over a sentence with this number of units
+    # backward pass of one layer over a sentence with this number of units, which is 25 in models/counting.py
     further_flops: Callable[[Place, int], int] | None = None
 
 
