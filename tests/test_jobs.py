@@ -77,15 +77,19 @@ def experiment(tmp_path, monkeypatch):
             {"train@han-1", "significance@han", "distill@han-1", "train_distilled@taught-1", "significance@taught"},
         ),
         ("compared", {"train@han-1", "significance@han", "train@compared-1", "significance@compared"}),
+        ("llm", {"train@han-1", "significance@han", "import_translations@llm-1", "significance_external@llm"}),
     ],
 )
 def test_only_the_stages_of_a_variant_are_kept(tmp_path, only, kept):
     variants = {"han": {}, "han-1": {}, "taught": {}, "compared": {"baseline": "han"}}
     train = {"bitext": ["han", "han-1", "compared"], "teachers": ["han"], "distilled": ["taught"]}
-    values = PARAMETERS | {"variants": variants, "train": train, "focus": "han"}
+    external = {"llm": {"baseline": "han"}, "other": {}}
+    values = PARAMETERS | {"variants": variants, "external": external, "train": train, "focus": "han"}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     names = {f"train@{name}-1" for name in train["bitext"]} | {f"significance@{name}" for name in variants}
     names |= {"distill@han-1", "train_distilled@taught-1"}
+    names |= {f"significance_external@{name}" for name in external}
+    names |= {f"import_translations@{name}-1" for name in external}
     stages = {name: Stage(name, False, False, (), (), frozenset()) for name in (*names, "report", "download@mine")}
     assert set(stages_of([only], stages, Experiment(tmp_path).settings)) == kept | {"report", "download@mine"}
 
