@@ -23,9 +23,9 @@ from context_nmt.settings.decoding import DecodingSettings
 TITLE = "A Transformer of base size on GPUs"
 TORCH_TYPES = {"fp32": "float32", "bf16": "bfloat16"}
 MODES: dict[str, dict[str, Any]] = {  # keys under `training`
-    "CUDA graphs": {},
-    "kernels one by one": {"cuda_graphs": False},
-    "CUDA graphs, compiled": {"compile": "always"},
+    "CUDA graphs": {"cuda_graphs": True},
+    "kernels one by one": {},
+    "CUDA graphs, compiled": {"cuda_graphs": True, "compile": "always"},
 }
 TEXTS = {"Multi30k": None, "news": 37_000}  # units of the vocabulary; None: as many as the text has
 UPDATES = {3_072: 60, 25_000: 25}  # in a round, by tokens in a batch: of recipes for eight GPUs, and of Vaswani et al.

@@ -54,7 +54,7 @@ def no_waiting():
 
 def updater(slots, settings, precision, units, device):
     """Equal weights on every device."""
-    training = TrainingSettings(clip_norm=1.0, precision=precision)
+    training = TrainingSettings(clip_norm=1.0, precision=precision, cuda_graphs=True)
     plan = TrainingPlan(model=small_plan(slots, **settings), training=training)
     torch.manual_seed(1)
     model = build(plan.model, source_vocabulary=units, target_vocabulary=units)
@@ -117,7 +117,13 @@ trainer.train_run(Experiment(sys.argv[1]), "plain", 1, device="cuda")
 @pytest.mark.slow
 @pytest.mark.parametrize("compile", ["never", "always"])
 def test_a_training_that_was_killed_ends_in_the_same_bytes(compile, tmp_path, gpu):
-    settings = {"maximum_updates": 40, "validate_every": 10, "precision": "bf16", "compile": compile}
+    settings = {
+        "maximum_updates": 40,
+        "validate_every": 10,
+        "precision": "bf16",
+        "compile": compile,
+        "cuda_graphs": True,
+    }
     digests = []
     for name, ends in (("undisturbed", [0]), ("killed", [26, 0])):
         experiment = make_experiment(tmp_path / name, training=settings)
@@ -152,7 +158,7 @@ def test_translations_are_those_of_a_cpu(slots, settings, gpu):
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_run_learns_to_reverse_digits_and_says_where(precision, tmp_path, gpu):
-    training = REVERSING["training"] | {"precision": precision}
+    training = REVERSING["training"] | {"precision": precision, "cuda_graphs": True}
     experiment = make_experiment(tmp_path, **REVERSING | {"training": training})
     train_run(experiment, "plain", 1, device="cuda")
     average_run(experiment, "plain", 1)

@@ -25,6 +25,7 @@ LOADED_BY_NAME = (  # in src/context_nmt
     "corpus/formats/*.py",
     "miniature/generation.py",
     "decoding/validation.py",
+    "training/capturing.py",
 )
 # In src/context_nmt; tests/test_code_closure.py checks that they return nothing that results depend on.
 UNHASHED_MODULES = (

@@ -27,7 +27,7 @@ def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]], *, external
 @contextmanager
 def _open_archive(path: Path) -> Iterator[ZipFile]:
     if not path.is_file():
-        raise UserError(f"{path}: no such file; the decode stage writes it")
+        raise UserError(f"{path}: no such file; the stage decode or import_translations writes it")
     try:
         with ZipFile(path) as archive:
             yield archive
@@ -46,7 +46,7 @@ def read_hypotheses(path: Path, test: str) -> list[str]:
     with _open_archive(path) as archive:
         name = next((name for name in archive.namelist() if name in (f"{test}.txt", f"{test}.raw")), None)
         if name is None:
-            raise UserError(f"{path}: has no translations of {test}; decode again")
+            raise UserError(f"{path}: has no translations of {test}; run decode or import_translations again")
         text = archive.read(name).decode()
     return text.removesuffix("\n").split("\n") if text else []
 

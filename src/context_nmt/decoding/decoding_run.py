@@ -30,7 +30,7 @@ def decode_run(experiment: RunLayout, variant: str, seed: int, *, device: str) -
     settings = read_plan(DecodingSettings, experiment.plan(variant, "decoding"))
     corpus = BinarizedCorpus(experiment.binarized)
     run = run_name(variant, seed)
-    model = load_run(experiment.model(run), device_named(device, may_share=True), corpus)
+    model = load_run(experiment.model(run), device_named(device), corpus)
     chain = TextChain(experiment.model(run) / "text")
     results = {}
     with join_processes_with_workers(model.device) as group:

@@ -28,7 +28,7 @@ def distill_run(experiment: RunLayout, teacher: str, seed: int, *, device: str, 
     path = experiment.plan(teacher, "decoding")
     settings = read_plan(DecodingSettings, path)
     corpus, run = BinarizedCorpus(experiment.binarized), run_name(teacher, seed)
-    model = load_run(experiment.model(run), device_named(device, may_share=True), corpus)
+    model = load_run(experiment.model(run), device_named(device), corpus)
     source = corpus.side(corpus.train, corpus.source)
     precision = resolve_precision(settings.precision, model.device)
     files = [path, experiment.plan(teacher, "training"), experiment.model(run) / RUN_WEIGHTS]

@@ -32,6 +32,7 @@ from context_nmt.models.model import Model
 
 Context = Sequence[tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]  # pairs of ids
 
+MASKED_POSITIONS = 32_768  # that a masked model decodes at a time: each of T units is masked in a copy of its sentence
 BATCH_UNITS = 1024  # of a batch on its longer side, with contexts and padding; all its logits are in memory
 
 
@@ -161,7 +162,9 @@ def _pseudo_log_likelihoods(
     count, longest = labels.shape
     diagonal = torch.eye(longest, dtype=torch.bool, device=labels.device)  # row i masks unit i
     masked = labels[:, None].expand(-1, longest, -1).masked_fill(diagonal & (labels != PADDING)[:, None], MASK)
-    states = model.decode(masked.flatten(0, 1), memory).view(count, longest, longest, -1)
+    parts = torch.split(masked, max(1, MASKED_POSITIONS // (count * longest)), dim=1)
+    decoded = [model.decode(part.flatten(0, 1), memory).view(*part.shape, -1) for part in parts]
+    states = torch.cat(decoded, dim=1)
     of_units = -_losses(model.output(states.diagonal(dim1=1, dim2=2).transpose(1, 2)), labels).sum(1)
     number = (labels != PADDING).sum(1, keepdim=True).clamp(max=lengths.size(1) - 1)
     return of_units + lengths.double().log_softmax(-1).gather(1, number)[:, 0]

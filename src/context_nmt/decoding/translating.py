@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -184,8 +185,9 @@ def translate_ids(
     `processes` see `process_batches`. Raise UserError for a sentence or reference that is longer than the model's
     learned positions, and if `n_best` exceeds the width of the search.
     """
+    weights: AbstractContextManager[None] = prepared_weights(model, settings.precision)
     if model.device.type == "cuda" and resolve_precision(settings.precision, model.device) == "bf16":
-        model = in_bf16(model)
+        model, weights = in_bf16(model), nullcontext()
     own_lengths = lengths_of(sentences)
     before = sentences_before(documents, len(sentences))
     lengths = joined_lengths(own_lengths, before, model.previous_sources)
@@ -204,7 +206,7 @@ def translate_ids(
         references=references,
         device=model.device,
     )
-    with evaluation_mode(model), prepared_weights(model, settings.precision):
+    with evaluation_mode(model), weights:
         results = process_batches(
             lambda batch: search(model, text, batch, settings),
             batch_documents(lengths, text.before, settings.batch_tokens or BATCH_TOKENS[model.device.type], width),

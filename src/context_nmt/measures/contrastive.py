@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 from context_nmt.files import UserError, json_text, read_json, write_json
 from context_nmt.measures.rows import NORMALIZED, TEXT, Row, row
@@ -78,28 +79,38 @@ def outcome(margin: float) -> float:
     return 1.0 if margin > 0 else 0.5 if margin == 0 else 0.0
 
 
-def write_outcomes(path: Path, margins_of_sets: dict[str, dict[str, list[float]]]) -> None:
-    """Write {SET: {METRIC: one of OUTCOME_LETTERS per item}}, which is small enough for git."""
+class Outcomes(NamedTuple):
+    """The outcomes of a run on a contrastive set."""
+
+    sha256: str  # of the set
+    by_metric: dict[str, list[float]]  # the outcome of each item
+
+
+def write_outcomes(path: Path, results: dict[str, tuple[Items, dict[str, list[float]]]]) -> None:
+    """Write {SET: [its SHA-256, {METRIC: one of OUTCOME_LETTERS per item}]}, which is small enough for git."""
     outcomes = {
-        name: {
-            metric: "".join(OUTCOME_LETTERS[outcome(margin)] for margin in item_margins)
-            for metric, item_margins in margins.items()
-        }
-        for name, margins in margins_of_sets.items()
+        name: (
+            items.sha256,
+            {
+                metric: "".join(OUTCOME_LETTERS[outcome(margin)] for margin in item_margins)
+                for metric, item_margins in margins.items()
+            },
+        )
+        for name, (items, margins) in results.items()
     }
     write_json(path, outcomes)
 
 
-def read_outcomes(path: Path) -> dict[str, dict[str, list[float]]]:
-    """Read {SET: {METRIC: the outcome of each item}}; nothing if the file is missing: the system has no model."""
+def read_outcomes(path: Path) -> dict[str, Outcomes]:
+    """Read the outcomes on each set."""
     letters = {letter: value for value, letter in OUTCOME_LETTERS.items()}
     return {
-        name: {metric: [letters[letter] for letter in text] for metric, text in metrics.items()}
-        for name, metrics in (read_json(path) if path.is_file() else {}).items()
+        name: Outcomes(digest, {metric: [letters[letter] for letter in text] for metric, text in metrics.items()})
+        for name, (digest, metrics) in read_json(path).items()
     }
 
 
 def outcome_digests(path: Path) -> dict[str, str]:
-    """Return the SHA-256 of the outcomes of every set."""
+    """Return the SHA-256 of the outcomes of every set; nothing if the file is missing."""
     outcomes = read_json(path) if path.is_file() else {}
-    return {name: sha256(json_text(metrics).encode()).hexdigest() for name, metrics in outcomes.items()}
+    return {name: sha256(json_text(values).encode()).hexdigest() for name, values in outcomes.items()}

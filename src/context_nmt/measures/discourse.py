@@ -40,6 +40,7 @@ from context_nmt.measures.rows import HUMAN, Row, row
 from context_nmt.measures.scores import read_scoring_inputs, to_tokens
 from context_nmt.measures.word_accuracy import WordPositions, find_pronouns, nouns_by_tag, word_accuracy
 from context_nmt.measures.word_alignment import ALIGNER_NAME, WordAligner
+from context_nmt.settings.text import base_language
 
 MAXIMUM_ALIGNER_PAIRS = 50_000  # maximum number of training pairs that the aligner learns from
 MAXIMUM_DIMENSIONS = 300  # of the space of coherence; fewer if the training text has fewer documents or words
@@ -54,6 +55,7 @@ class ContentWords:
     """
 
     def __init__(self, language: str) -> None:
+        language = base_language(language)
         language_name = LANGUAGE_MAPPING.get(language)  # such as "german"
         words = get_stop_words(language) if language_name else []
         # Moses splits "it's" into "it" and "'s"
@@ -114,7 +116,7 @@ class _WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
 
 def find_wordnet(language: str) -> WordNet | None:
     """Open the WordNet of a language; return None if it is not installed."""
-    if language != "en":
+    if base_language(language) != "en":
         return None
     for resource in NLTK_RESOURCES:
         try:

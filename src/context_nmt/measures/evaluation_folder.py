@@ -10,13 +10,11 @@ from context_nmt.settings.layout import Layout
 class EvaluationFolder(TextFolder, Layout):
     """An experiment whose settings are those of metrics/plans/text.json; these stages do not read params.yaml."""
 
-    def read_pairs(self, variant: str) -> tuple[list[int], dict[str, Any]]:
-        """Return the seeds and pairs of a variant, see `system_pairs`; raise UserError for a variant without pairs."""
-        path = self.pairs(variant)
+    def read_pairs(self, system: str) -> tuple[list[int], dict[str, Any]]:
+        """Return the seeds and pairs of a system, see `system_pairs`; raise UserError for a system without pairs."""
+        path = self.pairs(system)
         if not path.is_file():
-            variants = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
-            raise UserError(
-                f"no variant {variant!r} in {path.parent}; there are {variants}. The pair stage writes them"
-            )
+            systems = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
+            raise UserError(f"no system {system!r} in {path.parent}; there are {systems}. The pair stage writes them")
         pairs = read_json(path)
         return [int(seed) for seed in pairs["runs"]], pairs

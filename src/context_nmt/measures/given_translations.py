@@ -40,11 +40,10 @@ def contrast_run(experiment: Layout, variant: str, seed: int, *, device: str) ->
             rows += reference_rows(model, corpus, test, progress=f"{run} {test}", processes=group)
     if not group.is_first:
         return
-    margins_of_sets = {name: margins for name, (_, margins) in results.items()}
     with replacing_folder(experiment.contrastive_margins(run)) as folder:
-        for name, margins in margins_of_sets.items():
+        for name, (_, margins) in results.items():
             write_lines(folder / f"{name}.tsv", outcome_lines(margins))
-    write_outcomes(experiment.contrastive_outcomes(run), margins_of_sets)
+    write_outcomes(experiment.contrastive_outcomes(run), results)
     write_rows(experiment.contrastive(run), run, rows)
 
 

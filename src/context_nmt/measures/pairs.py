@@ -20,8 +20,8 @@ def write_pairs(experiment: Experiment) -> None:
 def system_pairs(experiment: Experiment, system: str) -> dict[str, Any] | None:
     """Return {"baseline": SYSTEM or null, "runs": {SEED: {"system", "baseline": hashes by set, or null}}}.
 
-    The hashes are of the translations of test sets and, if there is a baseline, of the outcomes on contrastive sets.
-    Return None if translations are missing.
+    The hashes are of the translations of test sets and, if two variants are compared, of the outcomes on contrastive
+    sets. Return None if translations are missing.
     """
     baseline = experiment.settings.systems[system].baseline
     runs = {
@@ -31,10 +31,11 @@ def system_pairs(experiment: Experiment, system: str) -> dict[str, Any] | None:
     if not all(experiment.hypotheses(run).is_file() for roles in runs.values() for run in roles.values() if run):
         return None
 
+    has_outcomes = baseline and not {system, baseline} & experiment.settings.external.keys()
+
     def hashes(run: str) -> dict[str, str]:
-        return digests(experiment.hypotheses(run)) | (
-            outcome_digests(experiment.contrastive_outcomes(run)) if baseline else {}
-        )
+        outcomes = outcome_digests(experiment.contrastive_outcomes(run)) if has_outcomes else {}
+        return digests(experiment.hypotheses(run)) | outcomes
 
     return {
         "baseline": baseline,

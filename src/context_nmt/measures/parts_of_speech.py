@@ -7,6 +7,7 @@ from typing import NamedTuple
 from context_nmt.corpus.vocabulary import Vocabulary
 from context_nmt.files import read_json_lines, read_parallel
 from context_nmt.measures.evaluation_folder import EvaluationFolder
+from context_nmt.settings.text import base_language
 
 # Tags of the Penn Treebank and STTS by the twelve universal tags of Petrov et al. (2012), with SYM for their ".".
 # STTS's attributive tags are determiners, except possessives, which are also pronouns in the Penn Treebank.
@@ -56,7 +57,7 @@ def find_tags(experiment: EvaluationFolder, split: str, language: str) -> Tags |
 
 def tag_with_nltk(sentences: Sequence[Sequence[str]], language: str) -> Tags | None:
     """Tag tokens with NLTK's tagger; return None if the language is not English or the tagger's data is missing."""
-    if language != "en":
+    if base_language(language) != "en":
         return None
     import nltk  # takes a second, and gold tags do not need it
 

@@ -44,7 +44,7 @@ def read_scoring_inputs(
     )
     if len(hypothesis) != len(references[0]):
         raise UserError(
-            f"{path}: {test} has {len(hypothesis)} lines, its references have {len(references[0])}; decode again"
+            f"{path}: {test} has {len(hypothesis)} lines, its references have {len(references[0])}; translate again"
         )
     return hypothesis, references
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from context_nmt.files import UserError, read_lines
 from context_nmt.measures.bleu import Score
 from context_nmt.measures.parts_of_speech import Tags, tag_with_nltk
+from context_nmt.settings.text import base_language
 
 SIMILAR_WEIGHT = 0.5  # the weight of case 2
 CASES = ("equal", "similar", "different", "untranslated")
@@ -96,7 +97,7 @@ def _classify(word: str, sources: set[int], translations: set[str], similar: Col
 
 def find_pronouns(sentences: Sequence[str], language: str) -> WordPositions | None:
     """Find the pronouns in a text; return None if its language has no list of pronouns."""
-    words = PRONOUNS.get(language, "").split()
+    words = PRONOUNS.get(base_language(language), "").split()
     return WordPositions(f"{len(words)}-pronouns-{language}", _positions(sentences, set(words))) if words else None
 
 
@@ -126,11 +127,10 @@ def find_nouns(sentences: Sequence[str], language: str) -> WordPositions | None:
 
 def nouns_by_tag(tags: Tags | None, language: str) -> WordPositions | None:
     """Find the nouns by their tags; return None without tags, or if the language's noun tags are not known."""
-    if tags is None or language not in NOUN_TAGS:
+    noun_tags = NOUN_TAGS.get(base_language(language))
+    if tags is None or noun_tags is None:
         return None
-    positions = [
-        [position for position, tag in enumerate(sentence) if tag in NOUN_TAGS[language]] for sentence in tags.sentences
-    ]
+    positions = [[position for position, tag in enumerate(sentence) if tag in noun_tags] for sentence in tags.sentences]
     return WordPositions(f"nouns-{tags.name}", positions)
 
 

@@ -122,9 +122,10 @@ class Contextualised(nn.Module):
 def _mean(states: Tensor, context: LayerContext) -> Tensor:
     """States [B, T, C] -> their mean over real tokens, [B, 1, C]; if causal, up to each position, [B, T, C]."""
     if context.state is not None:
-        context.state["sum"] = states + context.state.get("sum", 0)
+        precise = states.to(torch.promote_types(states.dtype, torch.float32))  # errors add up over steps
+        context.state["sum"] = precise + context.state.get("sum", 0)
         context.state["count"] = 1 + context.state.get("count", 0)
-        return context.state["sum"] / context.state["count"]
+        return (context.state["sum"] / context.state["count"]).to(states.dtype)
     if context.causal:
         count = torch.arange(1, states.size(1) + 1, device=states.device, dtype=states.dtype)
         return states.cumsum(dim=1) / count[:, None]

@@ -24,16 +24,17 @@ CONNECTION_TIMEOUT = timedelta(minutes=2)  # until all processes are connected, 
 WAITING_TIMEOUT = timedelta(days=1)  # for a process with more work; if one dies, torchrun ends all
 
 
-def device_named(name: str, *, may_share: bool = False) -> torch.device:
+def device_named(name: str, *, alone: bool = False) -> torch.device:
     """Return the device of this process, for cuda the GPU of its local rank; raise UserError if it is not available.
 
-    With `may_share`, processes share GPUs if torchrun started more than there are: two decode faster than one.
+    Unless the process needs a GPU `alone`, processes share GPUs if torchrun started more than there are: two decode
+    faster than one.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":
         rank, gpus = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
-        name = f"cuda:{rank % gpus if may_share and gpus else rank}"
+        name = f"cuda:{rank % gpus if gpus and not alone else rank}"
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

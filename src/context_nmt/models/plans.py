@@ -10,6 +10,7 @@ from context_nmt.settings.model import CONCATENATION_KEYS, ModelSettings, Traini
 
 KINDS = "context_nmt.models.kinds"  # the package of the module for a kind, which is loaded by name
 VALIDATION = "context_nmt.decoding.validation"  # loaded by name where a plan has training.validation_bleu
+CAPTURING = "context_nmt.training.capturing"  # the same for training.cuda_graphs
 
 
 @dataclass(frozen=True, kw_only=True)

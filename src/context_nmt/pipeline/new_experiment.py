@@ -167,6 +167,8 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
     for variant in filter(None, parameters["variants"].values()):
         if variant.get("baseline") in external:
             variant["baseline"] = None  # not one that `like` brings
+    if parameters["focus"] in external:
+        parameters["focus"] = next(iter(parameters["variants"]))
     parameters["external"] = {}
     return parameters, [name for name in names if name not in downloads]
 

@@ -13,7 +13,7 @@ from context_nmt.models import mechanisms
 from context_nmt.models.building import build
 from context_nmt.models.checkpoints import load_compatible_weights, weights_of
 from context_nmt.models.model import Model
-from context_nmt.models.plans import VALIDATION, Filling, ModelPlan, TrainingPlan
+from context_nmt.models.plans import CAPTURING, VALIDATION, Filling, ModelPlan, TrainingPlan
 from context_nmt.settings import Checked, check, unknown_key
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.model import AveragingSettings, LayerSlot, ModelSettings, ModelSlot
@@ -65,7 +65,8 @@ def write_plans(experiment: Experiment) -> None:
     for variant, variant_plan in plans.items():
         code = {module: named_digest(root, module) for module in _loaded_by_name(variant_plan.training)}
         variant_plan.training.write(experiment.plan(variant, "training"), code)
-        code.pop(VALIDATION, None)
+        for module in (VALIDATION, CAPTURING):
+            code.pop(module, None)
         models[variant] = {"model": variant_plan.training.model.to_dict(), "code": code}
         write_json(experiment.plan(variant, "averaging"), changed_values(variant_plan.averaging))
         write_json(experiment.plan(variant, "decoding"), changed_values(variant_plan.decoding))
@@ -98,10 +99,14 @@ def _without_weights(settings: ExperimentSettings, variant: str) -> tuple[ModelP
 
 
 def _loaded_by_name(plan: TrainingPlan) -> list[str]:
-    """Return the modules that a training loads by name: mechanisms, kind of model, and validation BLEU if used."""
+    """Return the modules that a training loads by name: mechanisms, kind of model, and what optional keys need."""
     mechanism_names = {filling.mechanism for layers in plan.model.slots.values() for filling in layers}
-    names = [*(mechanisms.module(name) for name in sorted(mechanism_names)), plan.model.kind_module]
-    return [*names, VALIDATION] if plan.training.validation_bleu else names
+    optional = {VALIDATION: plan.training.validation_bleu, CAPTURING: plan.training.cuda_graphs}
+    return [
+        *(mechanisms.module(name) for name in sorted(mechanism_names)),
+        plan.model.kind_module,
+        *(module for module, is_used in optional.items() if is_used),
+    ]
 
 
 def plan(settings: ExperimentSettings, variant: str) -> VariantPlan:

@@ -1,6 +1,6 @@
 """Score the runs of a variant and test them against the baseline's runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from context_nmt.files import UserError
@@ -27,6 +27,7 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
     seeds, pairs = experiment.read_pairs(variant)
     documents = DocumentScorer(experiment)
     tests = experiment.settings.corpus.tests if pairs["baseline"] else ()
+    contrastive = experiment.settings.corpus.contrastive
     with Progress(variant, len(seeds) * (1 + len(tests)), "steps") as progress:
         for seed in seeds:
             run = run_name(variant, seed)
@@ -36,8 +37,11 @@ def evaluate_variant(experiment: EvaluationFolder, variant: str) -> None:
                 comparison = _compare_test(experiment, run, run_name(pairs["baseline"], seed), test, settings)
                 rows += _test_rows(test, pairs["baseline"], comparison)
                 progress.advance()
-            if pairs["baseline"]:
-                rows += _accuracy_test_rows(experiment, run, pairs["baseline"], run_name(pairs["baseline"], seed))
+            compared = pairs["runs"][str(seed)]
+            sets = [name for name in contrastive if all(name in (hashes or ()) for hashes in compared.values())]
+            if sets:
+                baseline_run = run_name(pairs["baseline"], seed)
+                rows += _accuracy_test_rows(experiment, sets, run, pairs["baseline"], baseline_run)
             if seed == seeds[0] and not pairs["baseline"]:
                 rows += size_rows(experiment)
             write_rows(experiment.scores(run), run, rows)
@@ -55,23 +59,23 @@ def _test_rows(test_set: str, baseline: str, comparison: dict[str, Any]) -> Iter
         yield row(test_set, f"p_{test}", p, tag=comparison["metric"], signature=signature)
 
 
-def _accuracy_test_rows(experiment: EvaluationFolder, run: str, baseline: str, baseline_run: str) -> Iterator[Row]:
-    """Yield p-values of McNemar's exact test over the items of each contrastive set that both systems have scored.
+def _accuracy_test_rows(
+    experiment: EvaluationFolder, sets: Sequence[str], run: str, baseline: str, baseline_run: str
+) -> Iterator[Row]:
+    """Yield p-values of McNemar's exact test over the items of contrastive sets that both runs have scored.
 
-    The tag is the category. Raise UserError if a system's outcomes are of another set.
+    The tag is the category. Raise UserError if a run has scored another version of a set.
     """
-    both = [read_outcomes(experiment.contrastive_outcomes(name)) for name in (run, baseline_run)]
-    for name in experiment.settings.corpus.contrastive:
-        if not all(name in outcomes for outcomes in both):
-            continue
+    both = {name: read_outcomes(experiment.contrastive_outcomes(name)) for name in (run, baseline_run)}
+    for name in sets:
         items = read_items(experiment.tokenized / f"{name}.items.json")
-        for metric, p_metric in MCNEMAR.items():
-            system, other = (outcomes[name][metric] for outcomes in both)
-            if not len(system) == len(other) == len(items.categories):
+        for scored_run, outcomes in both.items():
+            if outcomes[name].sha256 != items.sha256:
                 raise UserError(
-                    f"{experiment.contrastive_outcomes(run)}: {name} has {len(system)} items, {baseline_run} has"
-                    f" {len(other)}, and the set {len(items.categories)}; run contrast again"
+                    f"{experiment.contrastive_outcomes(scored_run)}: {name}: the set has changed; run contrast again"
                 )
+        for metric, p_metric in MCNEMAR.items():
+            system, other = (outcomes[name].by_metric[metric] for outcomes in both.values())
             differences = [first - second for first, second in zip(system, other, strict=True)]
             for category, numbers in items.by_category().items():
                 outcome = count_signs([differences[number] for number in numbers])

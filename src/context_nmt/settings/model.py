@@ -131,9 +131,9 @@ class TrainingSettings(Checked):
     # on a GPU: compile the model with torch.compile, which takes minutes and changes the last bits; auto: for at least
     # 50,000 updates
     compile: Literal["auto", "always", "never"] = "never"
-    # on a GPU: record the kernels of an update and replay them, several times faster where batches are small; false for
-    # a mechanism that reads the values of tensors
-    cuda_graphs: bool = True
+    # on a GPU: record the kernels of a batch and replay them, several times faster where batches are small. Not for
+    # mechanisms that read the values of tensors, or whose Python code computes something else in each update
+    cuda_graphs: bool = False
     # updates between validations, each of which saves a checkpoint; null: a validation at the end of each epoch
     validate_every: PositiveInteger | None = 1000
     # also translate the validation set: greedily, or for masked models in 10 iterations with one length, regardless of

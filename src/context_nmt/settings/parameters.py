@@ -16,6 +16,8 @@ from context_nmt.settings.layout import Layout
 from context_nmt.settings.model import AveragingSettings, ModelSettings, Slot, TrainingSettings, output_slots
 from context_nmt.settings.text import CorpusSettings, TextSettings, UnitSettings
 
+SignificanceTest = Literal["bootstrap", "sacrebleu", "sign", "randomization"]  # the same as TESTS of measures/rows.py
+
 UNIT_FILES = ("codes", "vocabulary")  # in runs/subwords, which also has the splits
 
 
@@ -38,7 +40,7 @@ class VariantSettings(Checked):
     baseline: str | None = None  # the variant or external system that tables compare this one with
     # the test whose p-value marks the difference: bootstrap of compare-mt, of sacrebleu as in Moses, the sign test, or
     # approximate randomization
-    test: Literal["bootstrap", "sacrebleu", "sign", "randomization"] = "bootstrap"
+    test: SignificanceTest = "bootstrap"
 
     def __post_init__(self) -> None:
         _require_one_line(self.label)
@@ -59,7 +61,7 @@ class ExternalSettings(Checked):
 
     label: str | None = None  # the name in tables; by default the system's key
     baseline: str | None = None  # the variant or external system that tables compare this one with
-    test: Literal["bootstrap", "sacrebleu", "sign"] = "bootstrap"  # see variants.NAME
+    test: SignificanceTest = "bootstrap"  # see variants.NAME
 
     def __post_init__(self) -> None:
         _require_one_line(self.label)

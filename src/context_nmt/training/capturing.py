@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from context_nmt.corpus.vocabulary import PADDING
+from context_nmt.files import UserError
 from context_nmt.models.model import Model
 from context_nmt.training.batches import Batch
 
@@ -73,9 +74,16 @@ class CapturedGradients:
     def _capture(self, batch: Batch) -> Capture:
         static = replace(batch, **{name: tensor.clone() for name, tensor in batch.tensors.items()})
         graph = torch.cuda.CUDAGraph()
-        # Other threads may use the GPU meanwhile, to copy the next batches.
-        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
-            sums = self.compute(static, self.tokens)
+        try:  # other threads may use the GPU meanwhile, to copy the next batches
+            with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
+                sums = self.compute(static, self.tokens)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise UserError(
+                f"the kernels of a batch cannot be recorded ({str(error).splitlines()[0]}); set training.cuda_graphs to"
+                " false if a mechanism reads the values of tensors"
+            ) from error
         return Capture(graph, static, sums)
 
 

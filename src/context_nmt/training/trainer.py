@@ -304,7 +304,7 @@ def train_run(
     corpus = BinarizedCorpus(
         experiment.binarized, training_target=experiment.distilled(str(seed)) if distilled else None
     )
-    run, torch_device = run_name(variant, seed), device_named(device)
+    run, torch_device = run_name(variant, seed), device_named(device, alone=True)
     with (
         join_processes(torch_device) as group,
         locked(experiment.training_lock(run)) if group.is_first else nullcontext(),

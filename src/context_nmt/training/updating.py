@@ -11,13 +11,11 @@ from torch import Tensor, nn
 from context_nmt.files import UserError
 from context_nmt.models.devices import Processes, resolve_precision
 from context_nmt.models.model import Model
-from context_nmt.models.plans import TrainingPlan
+from context_nmt.models.plans import CAPTURING, TrainingPlan
 from context_nmt.settings.model import ScheduleSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.losses import Objective
 
-# By name, because trainings on CPUs do not depend on it.
-CAPTURING = "context_nmt.training.capturing"
 COMPILED_UPDATES = 50_000  # of a training that repays the minutes of compiling, of 2 to 10 ms per update
 AddGradients = Callable[[Batch, float], Tensor]  # batch, tokens of the update -> sums of the losses, see Updater
 

@@ -44,7 +44,9 @@ class MaskedLanguageModel(Model):
         embedded = torch.cat([token, self.source_embedding(source)], dim=1)
         ids = torch.cat([torch.full_like(source[:, :1], BEGIN), source], dim=1)
         memory = self.encoder(embedded, ids != PADDING, ids)
-        lengths = memory.states[-1][:, 0] @ self.length_embedding.weight.T
+        # in at least fp32, since close lengths would tie in bf16
+        precision = torch.promote_types(memory.states[-1].dtype, torch.float32)
+        lengths = memory.states[-1][:, 0].to(precision) @ self.length_embedding.weight.to(precision).T
         lengths = lengths.index_fill(1, torch.zeros(1, dtype=torch.long, device=source.device), -torch.inf)
         states = tuple(states[:, 1:] for states in memory.states)
         return Memory(states, memory.real_tokens[:, 1:], source), lengths
