@@ -92,7 +92,7 @@ def write_contrastive(experiment: Experiment) -> None:
             run, right = run_name(variant, seed), min(2 + 8 * number, 12)
             write_flat(experiment.contrastive(run), {"pronouns": scores})
             outcomes = {SUMMED: "1" * right + "0" * (12 - right), NORMALIZED: "=" * 12}
-            write_json(experiment.contrastive_outcomes(run), {"pronouns": outcomes})
+            write_json(experiment.contrastive_outcomes(run), {"pronouns": ["0" * 64, outcomes]})
 
 
 def output(every: int, seed: int) -> list[str]:

@@ -230,8 +230,10 @@ def test_a_new_experiment_has_no_external_systems(project):
     path = project / "experiments/one/params.yaml"
     edit(path, "external: {}", "external: {llm: {baseline: cmlm}}")
     edit(path, "    baseline: cmlm", "    baseline: llm")
+    edit(path, "\nfocus: ", "\nfocus: llm  # ")
     settings = read_parameters(create_experiment(project, "two", StartingPoint(like="one")) / "params.yaml")
     assert settings.external == {}
+    assert settings.focus == "transformer"
     assert (settings.variants["ccan"].baseline, settings.variants["cmlm"].baseline) == (None, "transformer")
 
 

@@ -316,7 +316,8 @@ def test_a_run_is_judged_and_two_processes_of_torchrun_write_the_same(trained):
     assert all((float(row[2]) > 0) == (row[1] == "1") for row in rows)
     assert float(rows[100][2]) == -float(rows[101][2]) != 0
     assert all(float(row[4]) == pytest.approx(float(row[2]) / 3, rel=1e-4) for row in rows)  # two digits and END
-    outcomes = read_outcomes(trained.contrastive_outcomes("plain-1"))["copies"]
+    digest, outcomes = read_outcomes(trained.contrastive_outcomes("plain-1"))["copies"]
+    assert digest == read_items(trained.tokenized / "copies.items.json").sha256
     assert outcomes == {SUMMED: [float(row[1]) for row in rows], NORMALIZED: [float(row[3]) for row in rows]}
     written = [path.read_bytes() for path in (trained.contrastive("plain-1"), table)]
     table.unlink()

@@ -69,6 +69,7 @@ def test_any_text_has_links_between_its_tokens(aligner, source, target):
 def test_content_words_are_no_stop_words_and_have_a_letter():
     assert ENGLISH.extract("It 's the DOG 's house , I don 't know 12 .") == ["dog", "house", "know"]
     assert ContentWords("de").extract("Der Hund ist nicht mein Haus .") == ["hund", "haus"]
+    assert ContentWords("de_CH").extract("Der Hund ist nicht mein Haus .") == ["hund", "haus"]
     assert ContentWords("xx").extract("der Hund !") == ["der", "hund"]
     assert ENGLISH.stems(["houses", "house"]) == ["hous", "hous"]
     assert ContentWords("zh").stems(["houses"]) == ["houses"]
@@ -219,7 +220,7 @@ def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
         scores = read_flat(experiment.scores(f"gauss-{seed}"))
         assert {"cohesion", "coherence", "sacrebleu", "p_sign_sacrebleu"} <= set(scores["test"])
         assert "cohesion" not in scores["dev"]
-    with pytest.raises(UserError, match="no variant 'none'"):
+    with pytest.raises(UserError, match="no system 'none'"):
         evaluate_variant(EvaluationFolder(experiment.folder), "none")
 
 

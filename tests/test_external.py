@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
-from made_up_experiment import PARAMETERS, RAW, evaluate_all, make_experiment, output
+from made_up_experiment import PARAMETERS, RAW, evaluate_all, make_experiment, output, write_contrastive
 from measured import add_flat, read_flat, write_flat
 
 from context_nmt.corpus.moses import MosesSide
@@ -50,8 +51,13 @@ def compared(tmp_path_factory):
         {"perfect": RAW, "other": wrong},
         perfect={"label": "A | person", "test": "sign"},
         other={"baseline": "perfect"},
+        corpus=PARAMETERS["corpus"] | {"contrastive": ["pronouns"]},
         variants={"again": again},
     )
+    write_contrastive(experiment)
+    for seed in (1, 2):  # left by a variant of this name
+        left = experiment.contrastive_outcomes(f"gauss-{seed}")
+        copyfile(left, experiment.contrastive_outcomes(f"perfect-{seed}"))
     write_tables(evaluate_all(experiment))
     return experiment
 
@@ -132,6 +138,7 @@ def test_the_report_and_the_overview_show_external_systems(compared, capsys):
 
 def test_pages_show_what_is_measured_in_translations_and_nothing_that_a_variant_left(compared):
     for seed in (1, 2):
+        assert "p_mcnemar" not in compared.scores(f"perfect-{seed}").read_text()
         add_flat(compared.scores(f"perfect-{seed}"), {"test": {"cohesion": 0.5}})
         write_flat(compared.analyses(f"perfect-{seed}"), {"test": {"locality_entropy": 1.0}})
     write_tables(compared)

@@ -155,6 +155,21 @@ def test_translations_are_those_of_a_cpu(slots, settings, gpu):
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize(("slots", "settings"), KINDS)
+def test_translations_in_bf16_have_about_the_scores_of_fp32(slots, settings, gpu):
+    torch.manual_seed(5)
+    plan = small_plan(slots, **({"tying": "none"} | settings))
+    model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY).to(gpu)
+    sentences, documents = [ids % 7 + 4 for ids in random_sentences(12)], [range(5), range(5, 12)]
+    found = []
+    for precision in ("fp32", "bf16"):
+        decoding = DecodingSettings(beam=1, iterations=1, length_beam=1, maximum_length_offset=4, precision=precision)
+        found.append([best[0] for best in translate_ids(model, sentences, decoding, documents=documents)])
+    equal = [(a.score, b.score) for a, b in zip(*found, strict=True) if a.tokens == b.tokens]
+    assert len(equal) >= 6
+    assert np.allclose(*zip(*equal, strict=True), rtol=0.05, atol=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_run_learns_to_reverse_digits_and_says_where(precision, tmp_path, gpu):

@@ -20,6 +20,7 @@ from test_ceilings import prepare
 from context_nmt.corpus.hypotheses import write_hypotheses
 from context_nmt.corpus.tokenizing import tokenize_corpus
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
+from context_nmt.measures.contrastive import read_outcomes
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import TESTS, TEXT, Measure
@@ -194,7 +195,8 @@ def test_accuracies_are_compared_item_by_item(rich):
     path, items = rich.contrastive_outcomes("gauss-1"), "10=01101011="
     before, pairs = path.read_bytes(), [rich.pairs(name).read_bytes() for name in ("gauss", "again")]
     try:
-        write_json(path, {"pronouns": {"accuracy": items, "accuracy_normalized": "=" * 12}})
+        digest = read_outcomes(path)["pronouns"].sha256
+        write_json(path, {"pronouns": [digest, {"accuracy": items, "accuracy_normalized": "=" * 12}]})
         write_pairs(rich)
         is_changed = [rich.pairs(name).read_bytes() != old for name, old in zip(("gauss", "again"), pairs, strict=True)]
         assert is_changed == [True, False]
@@ -206,12 +208,11 @@ def test_accuracies_are_compared_item_by_item(rich):
             counts = f"transformer|better:{better}|worse:{worse}|"
             assert scores[f"p_mcnemar_{category}"]["signature"].startswith(counts)
             assert scores[f"p_mcnemar_normalized_{category}"]["score"] == 1
-        write_json(path, {"pronouns": {"accuracy": "1" * 11, "accuracy_normalized": "=" * 11}})
-        with pytest.raises(
-            UserError, match="pronouns has 11 items, transformer-1 has 12, and the set 12; run contrast"
-        ):
+        write_json(path, {"pronouns": ["another", {"accuracy": items, "accuracy_normalized": items}]})
+        with pytest.raises(UserError, match=r"gauss-1.json: pronouns: the set has changed; run contrast again"):
             evaluate_variant(experiment, "gauss")
-        path.unlink()  # a system without a model
+        path.unlink()
+        write_pairs(rich)
         evaluate_variant(experiment, "gauss")
         assert "pronouns" not in read_flat(rich.scores("gauss-1"))
     finally:
@@ -383,7 +384,7 @@ def test_runs_that_params_yaml_no_longer_has_are_left_out(tmp_path):
 def test_unknown_variants_and_broken_files_are_named(tmp_path):
     experiment = make_experiment(tmp_path)
     write_pairs(experiment)
-    with pytest.raises(UserError, match=r"no variant 'gaus' in .*pairs; there are again, alone, gauss, transformer\. "):
+    with pytest.raises(UserError, match=r"no system 'gaus' in .*pairs; there are again, alone, gauss, transformer\. "):
         evaluate_variant(EvaluationFolder(experiment.folder), "gaus")
     write_output(experiment, "gauss-1", REFERENCE, dev=["only one"])
     with pytest.raises(UserError, match=r"gauss-1\.zip: dev has 1 lines, its references have 40"):

@@ -16,12 +16,17 @@ from context_nmt.measures.rows import TESTS
 from context_nmt.results.file_comparison import compare_files, file_settings
 from context_nmt.results.significance import compare
 from context_nmt.settings.evaluation import SignificanceSettings
+from context_nmt.settings.parameters import SignificanceTest
 
 REFERENCE = [f"the {number} small birds sing in tree {number % 7} today" for number in range(60)]
 WORSE = [line if number % 3 else line.replace("small birds", "big fish") for number, line in enumerate(REFERENCE)]
 OTHER = [line.replace("sing in", "sit on") if number % 3 == 1 else line for number, line in enumerate(REFERENCE)]
 SETTINGS = SignificanceSettings(metric="bleu_tokenized", resamples=200)
 METRICS = get_args(SignificanceSettings.__annotations__["metric"])
+
+
+def test_a_system_can_name_each_test():
+    assert get_args(SignificanceTest) == TESTS
 
 
 def compared(system, baseline, settings=SETTINGS, references=(REFERENCE,)):

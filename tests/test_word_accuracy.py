@@ -79,6 +79,7 @@ def test_lists_of_words(tmp_path):
     assert words.similar == {"er": set(), "sie": {"es"}, "es": {"sie"}}
     assert words.name == "3-of-words.txt"
     assert find_pronouns(["Sie sieht die Ihren und ihre Hand"], "de").positions == [[0, 3, 5]]
+    assert find_pronouns(["Sie sieht"], "de-AT").positions == [[0]]
     assert find_pronouns(["x"], "fi") is None
 
 

@@ -15,10 +15,8 @@ def validation_bleu(model: Model, corpus: BinarizedCorpus) -> float:
     import sacrebleu  # training needs it for nothing else
 
     source, target = corpus.parallel(corpus.validation)
-    settings, documents = (
-        DecodingSettings(beam=1, length_beam=1, batch_tokens=4096),
-        corpus.documents(corpus.validation),
-    )
+    settings = DecodingSettings(beam=1, length_beam=1, batch_tokens=4096)  # a GPU also holds the training
+    documents = corpus.documents(corpus.validation)
     hypotheses = translate_ids(model, source, settings, documents=documents)
     words = corpus.target_vocabulary.words
     best = [" ".join(words(n_best[0].tokens)) for n_best in hypotheses]
