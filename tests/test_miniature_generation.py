@@ -75,7 +75,8 @@ def digests(folder):
 
 
 def test_the_same_settings_give_the_same_bytes_for_every_hash_seed(corpus, tmp_path):
-    write_json(tmp_path / "metrics/plans/data.rare.json", {"entry": asdict(replace(SMALL, seed=5, rates=RARE))})
+    entry, code = asdict(replace(SMALL, seed=5, rates=RARE)), {"context_nmt.miniature.generation": ""}
+    write_json(tmp_path / "metrics/plans/data.rare.json", {"entry": entry, "code": code})
     subprocess.run(
         [sys.executable, "-m", "stages._run", "download", "rare", "checksums.json"],
         cwd=tmp_path,

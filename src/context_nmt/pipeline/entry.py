@@ -34,7 +34,7 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             print(HELP)
             for stage in stage_names:
                 docstring = ast.get_docstring(ast.parse((root / "stages" / f"{stage}.py").read_text(encoding="utf-8")))
-                print(f"  {stage:<14}{(docstring or '').splitlines()[0]}")
+                print(f"  {stage:<21}{(docstring or '').splitlines()[0]}")
             return
         if name not in stage_names:
             nearest = difflib.get_close_matches(name, stage_names, 1)
