@@ -138,7 +138,7 @@ class Project:
         def finish():  # files, not pipes: a process that the command leaves behind may hold these for ever
             with files:
                 try:
-                    status = process.wait(timeout=600)
+                    status = process.wait(timeout=1800)
                 finally:
                     process.kill()
                 texts = [file.seek(0) or file.read() for file in (output, errors)]
