@@ -472,7 +472,7 @@ TOOLS = [
     (("decode", "plain", "7"), "VARIANT-SEED, such as plain-1"),
     (("new", "../x"), "NAME is '../x'; it must be lower-case letters"),
     (("download", "toy", "x"), "metrics/plans/data.toy.json: no such plan; params.yaml has under download: nothing"),
-    (("significance", "none"), "no variant 'none' in runs/pairs; there are other, plain. The pair stage writes them"),
+    (("significance", "none"), "no system 'none' in runs/pairs; there are other, plain. The pair stage writes them"),
 ]
 
 
