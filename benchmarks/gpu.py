@@ -97,7 +97,7 @@ def main(
         bool, typer.Option(help="Only test that it runs, with a small model, and print its figures.")
     ] = False,
 ) -> None:
-    """Measure this machine's GPU: large matrix products, training, and beam 5, in less than nine minutes.
+    """Measure this machine's GPU: large matrix products, training, and beam 5.
 
     Writes the figures of this kind of GPU to benchmarks/results/, and benchmarks/README.md, after each group of
     programs. If it is stopped, the same command continues after the last group, for the same machine and commit.

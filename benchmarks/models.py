@@ -45,8 +45,7 @@ def plan_of(variant: str) -> TrainingPlan:
 
 def described(variant: str, units: int | None = None) -> dict[str, Any]:
     """Return the description of a variant's model, as in the describe stage; `units` replaces both vocabularies."""
-    sizes = _vocabularies() if units is None else {"source_vocabulary": units, "target_vocabulary": units}
-    return describe(plan_of(variant).model, **sizes)
+    return describe(plan_of(variant).model, **_vocabularies(units))
 
 
 def updater_of(
@@ -55,14 +54,14 @@ def updater_of(
     """Return this project's trainer of a variant, before its first update; `units` replaces both vocabularies."""
     variant_plan = plan_of(variant)
     training = dataclasses.replace(variant_plan.training, precision=precision, **training_settings)
-    sizes = _vocabularies() if units is None else {"source_vocabulary": units, "target_vocabulary": units}
     torch.manual_seed(1)
-    model = build(variant_plan.model, **sizes).to(device_named(device))
+    model = build(variant_plan.model, **_vocabularies(units)).to(device_named(device))
     return Updater(dataclasses.replace(variant_plan, training=training), model, seed=1)
 
 
-def _vocabularies() -> dict[str, int]:
-    source, target = len(corpus().source_vocabulary), len(corpus().target_vocabulary)
+def _vocabularies(units: int | None = None) -> dict[str, int]:
+    """Return the sizes of both vocabularies: `units`, or those of the text."""
+    source, target = units or len(corpus().source_vocabulary), units or len(corpus().target_vocabulary)
     return {"source_vocabulary": source, "target_vocabulary": target}
 
 
