@@ -30,7 +30,7 @@ from context_nmt.report.claim_rows import (
 )
 from context_nmt.report.outcomes import outcomes_of
 from context_nmt.report.pictures import draw_claims
-from context_nmt.report.published import Claim, MeasureSpec, read_papers
+from context_nmt.report.published import Claim, MeasureSpec, Preregistration, read_papers
 from context_nmt.report.verdicts import (
     VERDICTS,
     Confound,
@@ -119,6 +119,42 @@ def test_an_equivalence_is_tested_at_its_own_level(first):
     below = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
     assert row.p == pytest.approx(max(above, below), rel=1e-9)
     assert row.verdict == "supported"
+
+
+def test_a_preregistered_claim_waits_for_its_seeds(first):
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    for seeds, verdict in (((1, 2, 3, 4, 5), "supported"), ((1, 2, 3, 4, 5, 6, 7), "open")):
+        (row,) = judged(results, OPENS, preregistration=Preregistration(commit="c", seeds=seeds, level=0.04))
+        assert row.verdict == verdict
+    assert (row.adjusted_p, row.kind) == (None, "seeds")
+    assert row.reason.endswith("6, 7")
+
+
+def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
+    results = five_seeds(first, dual_context_encoder=WEAK)
+    (row,) = judged(results, OPENS)
+    assert row.adjusted_p < 0.05
+    strict = Preregistration(commit="c", seeds=(1, 2, 3, 4, 5), level=row.adjusted_p / 2)
+    assert words(results, OPENS, preregistration=strict) == ["supported"]
+    assert words(results, replace(OPENS, primary=True), preregistration=strict) == ["leaning"]
+
+
+def test_a_primary_claim_is_tested_once_more_by_the_loss(first):
+    results = five_seeds(first, BLEU, dual_context_encoder=MIXED, lexical_shortcuts_fusion=MIXED)
+    results = five_seeds(results, Measure("test", "nll"), dual_context_encoder=LOW, lexical_shortcuts_fusion=MIXED)
+    primary, secondary, of_a_gate = (
+        replace(SCORES, primary=True),
+        replace(SCORES, says="two"),
+        replace(OPENS, primary=True),
+    )
+    other = replace(primary, says="three", variant="lexical_shortcuts_fusion")
+    better, other, secondary, of_a_gate = judged(results, primary, other, secondary, of_a_gate)
+    assert (better.verdict, better.loss.verdict, other.loss.verdict) == ("open", "supported", "open")
+    assert better.loss.difference == -0.98
+    assert better.loss.adjusted_p == 2 * better.loss.p  # Holm's correction for two losses
+    assert better.loss.p == pytest.approx(stats.ttest_1samp(LOW, 0).pvalue)
+    assert secondary.loss is None
+    assert of_a_gate.loss is None
 
 
 @given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 2)), min_size=1, max_size=12))
@@ -482,7 +518,7 @@ def test_every_claim_has_a_row_of_its_own_in_a_file_that_says_what_it_means(firs
     assert set(content["schema"]["properties"]) == set(content["claims"][0])
     assert all(field["description"] for field in content["schema"]["properties"].values())
     table = pd.read_csv(path.with_suffix(".csv"))
-    assert list(table.columns) == [name for name in ClaimRow.model_fields if name != "elsewhere"]
+    assert list(table.columns) == [name for name in ClaimRow.model_fields if name not in {"loss", "elsewhere"}]
     assert table["verdict"].tolist() == [row.verdict for row in rows]
     assert {row.verdict for row in rows} <= set(VERDICTS)
 

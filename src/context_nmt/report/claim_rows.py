@@ -32,6 +32,7 @@ from context_nmt.settings.parameters import Experiment
 
 WITHDRAWN_KINDS = get_args(get_type_hints(Confound)["kind"])
 SUMMARY_COLUMNS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the primary claims
+LOSS_DECIMALS = 3
 DETAIL_COLUMNS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
 
 
@@ -61,6 +62,22 @@ class Elsewhere(DescribedModel):
         caveat = f"; {self.caveat}" if self.caveat else ""
         difference = format_difference(self.difference, decimals)
         return f"{self.experiment or self.corpus}: {difference}{interval} ({seeds}{caveat})"
+
+
+class LossVerdict(DescribedModel):
+    """A primary claim in BLEU, tested once more by the loss on references."""
+
+    difference: float = Field(description="mean over seeds, nats per unit: the system minus the hardest rival")
+    low: float = Field(description="lower end of its 95% interval over seeds")
+    high: float = Field(description="upper end")
+    p: float = Field(description="p before correction")
+    adjusted_p: float = Field(description="p, corrected for the other primary claims' losses")
+    verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
+
+    def text(self) -> str:
+        """Return its verdict with the difference, in words."""
+        interval = _format_interval(self.low, self.high, LOSS_DECIMALS)
+        return f"loss {format_difference(self.difference, LOSS_DECIMALS)} [{interval}]: {self.verdict}"
 
 
 class ClaimRow(DescribedModel):
@@ -98,6 +115,7 @@ class ClaimRow(DescribedModel):
     )
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
     verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
+    loss: LossVerdict | None = Field(description="the same claim about the loss; null if it is not tested")
     kind: str = Field(
         description="kind of obstacle to a verdict, empty if there is none: confounded, ceiling or text (the numbers do"
         " not answer the claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or"
@@ -130,6 +148,7 @@ class ClaimRow(DescribedModel):
         interval = f", 95% {self._interval_text}" if self._interval_text else ""
         here = f"{self.experiment or self.corpus}: {self.numbers}{interval}{seeds}" if self.numbers else DASH
         caveat = f"; {self.caveat}" if self.caveat and not self.reason else ""
+        caveat += f"; {self.loss.text()}" if self.loss else ""
         return (
             f"our question: {self.says}" if self.is_question else self.says,
             self.place or DASH,
@@ -186,22 +205,46 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
     folder, rows = experiments[0].folder, []
     for name, paper in papers.items():
         outcomes_by_claim = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
-        adjusted = adjusted_p_values(
-            [next((outcome for outcome in outcomes if outcome.is_designated), None) for outcomes in outcomes_by_claim]
-        )
+        designated = [_designated(outcomes) for outcomes in outcomes_by_claim]
+        adjusted, losses = adjusted_p_values(designated), _judge_losses(paper, experiments)
         for claim, outcomes, adjusted_p in zip(paper.claims, outcomes_by_claim, adjusted, strict=True):
             if outcomes or not folder or claim.experiment == folder:
-                rows.append(_make_row(name, paper, claim, outcomes, adjusted_p))
+                row = _make_row(name, paper, claim, outcomes, adjusted_p)
+                rows.append(row if row.reason else row.model_copy(update={"loss": losses.get(claim)}))
     return rows
 
 
+def _designated(outcomes: Sequence[Outcome]) -> Outcome | None:
+    return next((outcome for outcome in outcomes if outcome.is_designated), None)
+
+
+def _judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, LossVerdict]:
+    """Test a paper's primary claims by the loss on references, with a Holm correction of their own."""
+    claims = {claim: claim.loss for claim in paper.claims if claim.loss}
+    outcomes = [_designated(outcomes_of(paper, loss, experiments)) for loss in claims.values()]
+    verdicts = {}
+    for claim, outcome, adjusted_p in zip(claims, outcomes, adjusted_p_values(outcomes), strict=True):
+        if outcome and adjusted_p is not None:
+            low, high = outcome.samples[0].interval() or (outcome.gain, outcome.gain)
+            verdicts[claim] = LossVerdict(
+                difference=outcome.gain,
+                low=low,
+                high=high,
+                p=min(outcome.p_values),
+                adjusted_p=adjusted_p,
+                verdict=verdict_of(outcome, adjusted_p),
+            )
+    return verdicts
+
+
 def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
-    """Write metrics/claims.json, with the meaning of its fields, and claims.csv, without other experiments' results."""
+    """Write metrics/claims.json, with the meaning of its fields, and claims.csv, which lacks those that are nested."""
     content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
     path = experiment.metrics / "claims.json"
     write_json(path, content)
-    flat = [row.model_dump(exclude={"elsewhere"}) for row in rows]
-    table = pd.DataFrame(flat, columns=[name for name in ClaimRow.model_fields if name != "elsewhere"])
+    nested = {"loss", "elsewhere"}
+    flat = [row.model_dump(exclude=nested) for row in rows]
+    table = pd.DataFrame(flat, columns=[name for name in ClaimRow.model_fields if name not in nested])
     for name in ("published", "others", "seeds"):
         table[name] = [" ".join(map(str, values)) for values in table[name]]
     with replacing(path.with_suffix(".csv")) as temporary:
@@ -215,7 +258,7 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adjusted_p: float | None) -> ClaimRow:
-    designated = next((outcome for outcome in outcomes if outcome.is_designated), None)
+    designated = _designated(outcomes)
     obstacle = find_obstacle(claim, designated)
     # a cost is the same in all experiments
     other_outcomes = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
@@ -264,6 +307,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         is_bleu=claim.is_bleu,
         adjusted_p=adjusted_p,
         verdict=verdict,
+        loss=None,
         kind=obstacle.kind if obstacle else "",
         reason=obstacle.says if obstacle else "",
         caveat="; ".join(_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())),

@@ -116,6 +116,12 @@ class Outcome:
         return {*self.variants, *filter(None, baselines)}
 
     @property
+    def missing_seeds(self) -> list[int]:
+        """The seeds for which a preregistered claim still waits."""
+        waited = self.claim.preregistration.seeds if self.claim.preregistration else ()
+        return [seed for seed in waited if seed not in self.results.settings.seeds]
+
+    @property
     def is_out_of_date(self) -> bool:
         """Whether a variant's results come from earlier code, settings or text; costs do not depend on them."""
         return not self.claim.is_cost and not self.trained_variants.isdisjoint(self.results.out_of_date)

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Literal
 
 from context_nmt.files import UserError, read_yaml
-from context_nmt.measures.rows import Measure
-from context_nmt.results.metrics import decimals_of, is_score
+from context_nmt.measures.rows import NLL, Measure
+from context_nmt.results.metrics import SIGNIFICANCE_LEVEL, decimals_of, is_score
 from context_nmt.settings import Checked, check
 from context_nmt.settings.text import CorpusSettings
 
@@ -182,6 +182,15 @@ class PaperTable(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Preregistration(Checked):
+    """The seeds for which a paper's claims wait, as docs/preregistration.md says."""
+
+    commit: str  # of the page, before these seeds were trained
+    seeds: tuple[int, ...]
+    level: float  # of primary claims, which may be tested again with more seeds
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claim(Checked):
     """A claim of a paper: a system has more, less or as much of a measure as another system.
 
@@ -208,6 +217,21 @@ class Claim(Checked):
     own_text: bool = False  # experiments on other text say nothing about it
     note: str = ""  # on its test, in a few words
     smaller: tuple[str, ...] = ()  # a variant and its rivals, in experiments without the paper's systems
+    preregistration: Preregistration | None = None  # the paper's, for claims that its own experiment judges
+
+    @property
+    def level(self) -> float:
+        """The level of its test."""
+        return self.preregistration.level if self.preregistration and self.primary else SIGNIFICANCE_LEVEL
+
+    @property
+    def loss(self) -> "Claim | None":
+        """The same claim about the loss on references, for a primary claim that one system has more BLEU."""
+        compares_systems = not (self.against_measure or self.against_tags or self.to is not None or self.gains)
+        if not (self.primary and self.is_bleu and compares_systems and self.direction in ("higher", "lower")):
+            return None
+        claim = replace(self, measure=MeasureSpec(metric=NLL), replica=None, margin=None)
+        return replace(claim, direction="lower") if self.direction == "higher" else replace(claim, direction="higher")
 
     @property
     def is_cost(self) -> bool:
@@ -253,11 +277,19 @@ class Paper(Checked):
     place: int = 0  # position in the report, where papers without one come first, by file name
     experiment: str = ""  # the folder in experiments/ that judges its claims, unless they name another
     shares_variance: bool = True  # whether its systems vary about equally over seeds
+    preregistration: Preregistration | None = None
     claims: tuple[Claim, ...] = ()
     tables: tuple[PaperTable, ...]
 
     def __post_init__(self) -> None:
-        claims = tuple(replace(claim, experiment=claim.experiment or self.experiment) for claim in self.claims)
+        claims = tuple(
+            replace(
+                claim,
+                experiment=claim.experiment or self.experiment,
+                preregistration=None if claim.experiment or claim.is_cost else self.preregistration,
+            )
+            for claim in self.claims
+        )
         object.__setattr__(self, "claims", claims)
 
     def citation(self) -> str:

@@ -159,6 +159,10 @@ def find_fault(outcome: Outcome) -> Obstacle | None:
         return Obstacle("not run", "some systems not run", f"not compared with {', '.join(outcome.missing)}")
     if not outcome.is_comparable:
         return Obstacle("signatures", "scored differently", "scores computed differently")
+    if waited := outcome.missing_seeds:
+        return Obstacle(
+            "seeds", "waits for more seeds", f"waits for the preregistered seeds {', '.join(map(str, waited))}"
+        )
     count = len(outcome.differences)
     kind, short = ("cost", "too few rounds") if outcome.claim.is_cost else ("seeds", "too few seeds")
     return Obstacle(kind, short, f"{short}: {count} of {SEEDS_FOR_VERDICT}") if count < SEEDS_FOR_VERDICT else None
@@ -193,7 +197,7 @@ def adjusted_p_values(outcomes: Sequence[Outcome | None]) -> list[float | None]:
 def verdict_of(outcome: Outcome, adjusted_p: float) -> str:
     """Return the verdict of a test; the first rule that holds decides."""
     p_for, p_against = outcome.p_values
-    if adjusted_p < SIGNIFICANCE_LEVEL:
+    if adjusted_p < outcome.claim.level:
         return SUPPORTED if p_for < p_against else AGAINST
     if min(p_for, p_against) < SIGNIFICANCE_LEVEL:
         return LEANING if p_for < p_against else LEANING_AGAINST
