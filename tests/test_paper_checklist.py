@@ -1,6 +1,5 @@
 """The papers' tables and claims are all there, with what they publish, and an experiment can fill each cell."""
 
-import re
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -129,12 +128,3 @@ def test_the_experiment_of_every_claim_has_its_systems_its_layers_and_its_text(p
             assert any(
                 column.has_languages_of(settings.corpus) and column.test_set in sets_of(settings) for column in columns
             ), claim.says
-
-
-def test_the_experiment_with_five_seeds_is_the_default_one():
-    texts = [
-        (ROOT / folder / "params.yaml").read_text(encoding="utf-8").partition("\nroot: ")[2]
-        for folder in (".", "experiments/miniature-five-seeds")
-    ]
-    one, five = (re.sub(r"\nseeds:.*?\n\n", "\n", text.partition("\n")[2], flags=re.DOTALL) for text in texts)
-    assert one == five
