@@ -81,6 +81,18 @@ class DetachedValues(MultiHeadAttention):
         self.value.register_forward_hook(lambda _, __, output: output.detach())
 
 
+class MeanOfEarlierUpdates(MultiHeadAttention):
+    """It adds the mean query of earlier training batches."""
+
+    earlier = 0.0
+
+    def forward(self, queries, context):
+        output = super().forward(queries + self.earlier, context)
+        if self.training:
+            self.earlier = self.earlier + queries.detach().mean()
+        return output
+
+
 class CancellationInTheValues(MultiHeadAttention):
     """With the 53 bits of float64 little is lost; with the 8 bits of bf16 everything is."""
 
@@ -146,6 +158,7 @@ BROKEN = {
     "hypotheses": (mechanism(MixedHypotheses), ["cross_attention"]),
     "alone": (mechanism(BatchMean), SLOTS),
     "gradient": (mechanism(DetachedValues), SLOTS),
+    "updates": (mechanism(MeanOfEarlierUpdates), SLOTS),
     "precision": (mechanism(CancellationInTheValues), SLOTS),
     "recorded": (mechanism(AnotherWhenRecorded), SLOTS),
     "settings": (mechanism(MultiHeadAttention, AnyValue), SLOTS),

@@ -151,6 +151,18 @@ def check_gradient(mechanism: Mechanism, slot: str, facts: Facts) -> None:
                 assert free or parameter.grad.abs().max() > 1e-12, f"{name} has a gradient of 0"
 
 
+def check_updates(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """No state is kept between updates: the same batch with the same weights has the same gradients again."""
+    model = model_with(mechanism, slot, facts).train()
+    gradients = []
+    for _ in range(2):
+        model.zero_grad()
+        logits = model.output(model(SOURCE, TARGETS))
+        functional.cross_entropy(logits.flatten(0, 1), TARGETS.flatten()).backward()
+        gradients.append([parameter.grad for parameter in model.parameters() if parameter.grad is not None])
+    assert_close(*gradients, rtol=0, atol=0)
+
+
 def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """Training in bf16 gives nearly the outputs of fp32, and gradients."""
     model = model_with(mechanism, slot, facts).float()
@@ -271,7 +283,8 @@ def owners(model: TranslationModel | InADocument, slot: str) -> list[tuple[str, 
 
 def small_place(slot: str, *, bias: bool = True, **changes: Any) -> Place:
     """The Place of a slot in the first layer of a model of small_models, with changes."""
-    sizes = {"layer": 1, "width": WIDTH, "feed_forward_width": 12, "heads": HEADS}
+    causal = slot.startswith(("decoder", "cross"))
+    sizes = {"layer": 1, "causal": causal, "width": WIDTH, "feed_forward_width": 12, "heads": HEADS}
     return Place(slot=slot, bias=bias, **{**sizes, "dropout": 0.0, "attention_dropout": 0.0, **changes})
 
 

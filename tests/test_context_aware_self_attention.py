@@ -62,6 +62,19 @@ def test_it_follows_the_equations(context, mixed_into, gate, causal):
         assert_close(layer(inputs[-1][None], layer_inputs)[0], slow(layer, inputs, settings, causal=causal), **EXACT)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_mean_of_a_long_sentence_is_exact_in_bf16(causal):
+    """Whole numbers above 256 are not exact in bf16, so that a count in it would be wrong."""
+    torch.manual_seed(1)
+    layer = mechanism.build(mechanism.Settings(context="global"), small_place(ENCODER)).bfloat16()
+    inputs, contexts = torch.randint(0, 3, (700, WIDTH)).bfloat16(), []
+    layer.key.context.register_forward_pre_hook(lambda _, inputs: contexts.append(inputs[0]))
+    layer(inputs[None], layer_context([inputs], [inputs], causal=causal))
+    counts = torch.arange(1, 701)[:, None]
+    means = inputs.double().cumsum(0) / counts if causal else inputs.double().mean(0, keepdim=True)
+    assert torch.equal(contexts[0][0], means.bfloat16())
+
+
 def test_gates_can_start_closed():
     torch.manual_seed(1)
     layer = mechanism.build(mechanism.Settings(gate_bias=-1e4), small_place(ENCODER, layer=2)).double().eval()

@@ -173,7 +173,7 @@ def test_the_mechanism_of_the_readme_is_that_of_the_guide(monkeypatch, by_head):
         monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses look their module up
         exec(text, module.__dict__)  # the imports are only in the guide
     sizes = {"layer": 1, "width": 8, "feed_forward_width": 8, "heads": 2, "bias": True}
-    place = Place(slot="cross_attention", dropout=0, attention_dropout=0, **sizes)
+    place = Place(slot="cross_attention", causal=True, dropout=0, attention_dropout=0, **sizes)
     guide, readme = (module.build(module.Settings(by_head=by_head), place) for module in modules)
     plain = MultiHeadAttention(width=8, heads=2, bias=True, dropout=0)
     readme.load_state_dict(guide.state_dict())

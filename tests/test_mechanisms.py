@@ -44,7 +44,7 @@ from context_nmt.models import mechanisms
 from context_nmt.models.building import build
 from context_nmt.models.counting import describe
 from context_nmt.models.plans import Filling, TrainingPlan
-from context_nmt.pipeline.planning import plan
+from context_nmt.pipeline.planning import check_variant, plan
 from context_nmt.settings.model import LayerSlot, ModelSlot, TrainingSettings
 from context_nmt.training.batches import Batch
 from context_nmt.training.updating import Updater
@@ -242,6 +242,32 @@ def test_a_mechanism_may_add_a_loss_and_knows_the_update_and_the_units():
     assert attentions[2].seen[1] is not None
     updater.evaluate([batch])
     assert [layer.seen[2] for layer in attentions] == [math.inf] * 4
+
+
+@pytest.mark.parametrize("kind", ["autoregressive", "masked"])
+def test_a_mechanism_can_refuse_a_model_that_does_not_decode_from_left_to_right(kind):
+    def build_causal(_, place):
+        places.append(place)
+        if place.slot != "encoder_self_attention" and not place.causal:
+            raise UserError("only from left to right")
+        return Recorder(width=place.width, heads=place.heads, bias=place.bias, dropout=place.attention_dropout)
+
+    places, causal = [], mechanism(Recorder)
+    causal.build = build_causal
+    slots, settings = dict.fromkeys(SLOTS, (Filling(mechanism=NAME),) * LAYERS), {"kind": kind}
+    with installed(causal):
+        if kind == "masked":
+            with pytest.raises(UserError, match="only from left to right"):
+                small_model(slots, **settings)
+            refused = experiment(slots={"cross_attention": {"mechanism": NAME}}, model=settings)
+            with pytest.raises(UserError, match=r"variants\.one: only from left to right"):
+                check_variant(refused, "one")
+            return
+        model = small_model(slots, **settings)
+    model(SOURCE, TARGETS)
+    assert {place.slot: place.causal for place in places} == {slot: slot != "encoder_self_attention" for slot in SLOTS}
+    for sublayer in sublayers(model, "decoder_self_attention"):
+        assert sublayer.seen[1].causal
 
 
 def test_a_module_of_ones_own_is_a_mechanism(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Training through its public interface: it learns, gives the same bytes again, and keeps the right checkpoints."""
 
 import math
+import re
 from itertools import islice
 from types import SimpleNamespace
 
@@ -207,6 +208,20 @@ def test_bf16_where_it_is_slow_gets_one_line(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(trainer, "has_fast_bf16", lambda _: False)
     train(tmp_path, training={"precision": "bf16"})
     assert sum("training.precision is bf16" in line for line in capfd.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "noted"),
+    [
+        ({"maximum_updates": 6}, ["1.5 epochs"]),  # of 4 batches
+        ({"maximum_updates": 3, "accumulation": 4}, []),
+        ({"maximum_updates": 401, "validate_every": 401, "batch_tokens": 2000}, ["401.0 epochs"]),
+        ({"maximum_updates": 401, "validate_every": 1, "batch_tokens": 2000, "patience": 1}, []),
+    ],
+)
+def test_a_note_about_very_few_or_many_epochs(tmp_path, capfd, changes, noted):
+    train(tmp_path, training=changes)
+    assert re.findall(r"[0-9.]+ epochs", capfd.readouterr().err) == noted
 
 
 def test_clipping_bounds_the_gradient(tmp_path, monkeypatch):

@@ -18,15 +18,17 @@ from shell import run_in_two_processes
 from small_models import small_plan
 from test_search import assert_same
 
+from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.corpus.hypotheses import read_hypotheses
 from context_nmt.corpus.vocabulary import BEGIN, END
 from context_nmt.decoding.decoding_run import decode_run
+from context_nmt.decoding.forced_scoring import score_pairs
 from context_nmt.decoding.in_batches import split_documents
 from context_nmt.decoding.translating import batch_documents, translate_ids
 from context_nmt.decoding.translating_text import translate_text
 from context_nmt.files import UserError, read_lines, write_json, write_lines
 from context_nmt.models.building import build
-from context_nmt.models.checkpoints import RUN_WEIGHTS, model_metadata, save, weights_of
+from context_nmt.models.checkpoints import RUN_WEIGHTS, load_run, model_metadata, save, weights_of
 from context_nmt.models.kinds.autoregressive import TranslationModel
 from context_nmt.settings.decoding import DecodingSettings
 from context_nmt.settings.parameters import Experiment
@@ -259,3 +261,46 @@ def test_a_beam_given_by_hand_is_used(run_folder: Path) -> None:
     assert wide != translated(run_folder, text, beam=1)
     with pytest.raises(UserError, match="--beam is 0"):
         translated(run_folder, text, beam=0)
+
+
+def n_best_rows(folder: Path, text: bytes, n_best: int, **options: int | None) -> list[list[tuple[str, float]]]:
+    """The hypotheses of each line with their scores."""
+    output = io.BytesIO()
+    translate_text(folder, io.BytesIO(text), output, **{"beam": None, "device": "cpu", "n_best": n_best, **options})
+    rows = [line.split(" ||| ") for line in output.getvalue().decode().splitlines()]
+    grouped = [list(of_line) for _, of_line in itertools.groupby(rows, key=lambda row: row[0])]
+    assert [of_line[0][0] for of_line in grouped] == [str(number) for number in range(len(grouped))]
+    return [[(hypothesis, float(score)) for _, hypothesis, score in of_line] for of_line in grouped]
+
+
+def test_an_n_best_list_starts_with_the_translation_and_has_the_scores_of_the_model(run_folder: Path) -> None:
+    lines = ["word5 word9 word4", "", *(f"word{a} word{b}" for a in range(4, 17) for b in (5, 9))]
+    text = "\n".join(lines).encode()
+    found = n_best_rows(run_folder, text, 3)
+    assert [of_line[0][0] for of_line in found] == translated(run_folder, text).decode().splitlines()
+    assert found[1] == [("", 0.0)]
+    assert {len(of_line) for number, of_line in enumerate(found) if number != 1} == {3}
+    corpus = BinarizedCorpus(run_folder / "text")
+    model, pairs, scores = load_run(run_folder, CPU, corpus), [], []
+    for line, of_line in zip(lines, found, strict=True):
+        assert [score for _, score in of_line] == sorted((score for _, score in of_line), reverse=True)
+        for hypothesis, score in of_line:
+            if line and "unk" not in hypothesis:  # Moses makes other tokens of <unk>
+                units = corpus.target_vocabulary.ids(hypothesis)
+                pairs.append((np.array(corpus.source_vocabulary.ids(line)), np.array(units, dtype=np.int64)))
+                scores.append(score * ((5 + len(units) + 1) / 6) ** 0.6)
+    assert len(pairs) > 20
+    assert scores == pytest.approx(score_pairs(model, *zip(*pairs, strict=True)), abs=1e-5)
+
+
+def test_an_n_best_list_needs_the_beam_and_an_autoregressive_model(run_folder: Path) -> None:
+    assert [len(of_line) for of_line in n_best_rows(run_folder, b"word5 word9\n", 6, beam=6)] == [6]
+    for wrong in (0, 5):
+        with pytest.raises(UserError, match=f"--nbest is {wrong}; it must be from 1 to the beam, 4"):
+            n_best_rows(run_folder, b"word5\n", wrong)
+    plan = small_plan(kind="masked", positions="learned", maximum_positions=16)
+    model = build(plan, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY)
+    save(run_folder / RUN_WEIGHTS, weights_of(model), model_metadata(plan, VOCABULARY, VOCABULARY))
+    assert translated(run_folder, b"word5\n")
+    with pytest.raises(UserError, match="masked model"):
+        n_best_rows(run_folder, b"word5\n", 2)

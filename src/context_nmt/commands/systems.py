@@ -24,6 +24,16 @@ def translate(
         int | None,
         typer.Option(help="Hypotheses per sentence; for a masked model, lengths per sentence. Default: the run's."),
     ] = None,
+    n_best: Annotated[
+        int | None,
+        typer.Option(
+            "--nbest",
+            metavar="N",
+            help="Write the N best hypotheses of each line, or all if there are fewer, as `INDEX ||| hypothesis |||"
+            " score`. Indices count from 0; the score is the log-probability divided by the length penalty. N is at"
+            " most the beam; a masked model is refused.",
+        ),
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Translate plain text with a trained model.
@@ -44,7 +54,7 @@ def translate(
 
     if sys.stdin is None:
         raise UserError("standard input is closed; give the text by < FILE")
-    translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device)
+    translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device, n_best=n_best)
 
 
 def score(

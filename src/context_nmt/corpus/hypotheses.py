@@ -15,13 +15,21 @@ from context_nmt.files import UserError, replacing
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)  # so that the same lines always give the same zip
 
 
-def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]], *, external: bool = False) -> None:
-    """Write the lines of every test set: tokens, or the raw text of an external system."""
-    suffix = ".raw" if external else ".txt"
+def write_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
+    """Write the translations of every test set by a run of a variant, as TEST.txt."""
+    _write_archive(path, {f"{test}.txt": lines for test, lines in tests.items()})
+
+
+def write_external_hypotheses(path: Path, tests: Mapping[str, Iterable[str]]) -> None:
+    """Write the raw translations of every test set by an external system, as TEST.raw."""
+    _write_archive(path, {f"{test}.raw": lines for test, lines in tests.items()})
+
+
+def _write_archive(path: Path, files: Mapping[str, Iterable[str]]) -> None:
     with replacing(path) as temporary, ZipFile(temporary, "w") as archive:
-        for test, lines in tests.items():
+        for name, lines in files.items():
             text = "".join(f"{line}\n" for line in lines)
-            archive.writestr(ZipInfo(test + suffix, FIXED_DATE), text.encode(), ZIP_DEFLATED, compresslevel=9)
+            archive.writestr(ZipInfo(name, FIXED_DATE), text.encode(), ZIP_DEFLATED, compresslevel=9)
 
 
 @contextmanager

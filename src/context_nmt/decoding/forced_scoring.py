@@ -21,7 +21,6 @@ from context_nmt.corpus.batching import (
     sentences_before,
     with_previous,
 )
-from context_nmt.corpus.binarized import Ids
 from context_nmt.corpus.vocabulary import BEGIN, END, MASK, PADDING
 from context_nmt.decoding.in_batches import Lengths, check_positions, evaluation_mode, lengths_of, process_batches
 from context_nmt.models.devices import Processes
@@ -78,10 +77,8 @@ def score_pairs(
         last = np.cumsum([len(documents[number]) for number in batch]) - 1
         pairs = [pair for number in batch for pair in documents[number]]
         before = np.concatenate([np.arange(len(documents[number])) for number in batch])
-        rows, previous = with_previous(
-            last, before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
-        )
-        return _score_rows(model, [pairs[row] for row in rows], previous, target_lengths[batch] - lengths[batch])
+        all_sources, all_targets = zip(*pairs, strict=True)
+        return _score_sentences(model, all_sources, all_targets, before, last, target_lengths[batch] - lengths[batch])
 
     batch_units = [len(documents[n]) * (1 + max(len(ids) for pair in documents[n] for ids in pair)) for n in distinct]
     sizes = np.array(batch_units, dtype=np.int64)
@@ -112,11 +109,8 @@ def score_text(
     check_positions(model.target_embedding.positions, target_lengths, "the target of sentence")
 
     def score(batch: Indices) -> list[float]:
-        rows, previous = with_previous(
-            batch, before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
-        )
-        pairs = [(joined_sources[row], joined_targets[row]) for row in rows]
-        return _score_rows(model, pairs, previous, target_lengths[batch] - lengths[batch])
+        previous_units = target_lengths[batch] - lengths[batch]
+        return _score_sentences(model, joined_sources, joined_targets, before, batch, previous_units)
 
     sizes = (source_lengths + 1, target_lengths + 1)
     if documents and model.receptive_sentences:
@@ -129,12 +123,18 @@ def score_text(
     return [scores[number] for number in range(len(sources))]
 
 
-def _score_rows(model: Model, pairs: list[tuple[Ids, Ids]], previous: Indices, previous_units: Lengths) -> list[float]:
-    """Score the first pairs, one for each of `previous_units` [B], the units of joined sentences, which do not count.
+def _score_sentences(
+    model: Model, sources: Sentences, targets: Sentences, before: Indices, numbers: Indices, previous_units: Lengths
+) -> list[float]:
+    """Score the sentences with these numbers [B] in a text, given the number of sentences before each in its document.
 
-    `previous` [B, K] has the rows of the sentences before each pair.
+    `previous_units` [B] are the units of joined sentences, which do not count.
     """
-    scored = pairs[: len(previous_units)]
+    rows, previous = with_previous(
+        numbers, before, context_sentences=model.context_sentences, receptive_sentences=model.receptive_sentences
+    )
+    pairs = [(sources[row], targets[row]) for row in rows]
+    scored = pairs[: len(numbers)]
     inputs = pad([target for _, target in pairs], first=BEGIN)
     labels = pad([target for _, target in scored], last=END)
     labels[np.arange(labels.shape[1]) < previous_units[:, None]] = PADDING

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from context_nmt.corpus.hypotheses import write_hypotheses
+from context_nmt.corpus.hypotheses import write_external_hypotheses
 from context_nmt.files import UserError, iterate_lines, read_lines
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.settings.run_layout import run_name
@@ -18,7 +18,7 @@ def import_translations(experiment: EvaluationFolder, system: str, seed: int) ->
     texts = {
         test: _read_text(folder / f"{test}.txt", experiment.corpus / f"{test}.{corpus.source}") for test in corpus.tests
     }
-    write_hypotheses(experiment.hypotheses(run_name(system, seed)), texts, external=True)
+    write_external_hypotheses(experiment.hypotheses(run_name(system, seed)), texts)
 
 
 def _read_text(path: Path, source: Path) -> list[str]:

@@ -121,16 +121,18 @@ class Contextualised(nn.Module):
 
 def _mean(states: Tensor, context: LayerContext) -> Tensor:
     """States [B, T, C] -> their mean over real tokens, [B, 1, C]; if causal, up to each position, [B, T, C]."""
+    precise = states.to(torch.promote_types(states.dtype, torch.float32))  # bf16 cannot count beyond 256
     if context.state is not None:
-        precise = states.to(torch.promote_types(states.dtype, torch.float32))  # errors add up over steps
         context.state["sum"] = precise + context.state.get("sum", 0)
         context.state["count"] = 1 + context.state.get("count", 0)
-        return (context.state["sum"] / context.state["count"]).to(states.dtype)
-    if context.causal:
-        count = torch.arange(1, states.size(1) + 1, device=states.device, dtype=states.dtype)
-        return states.cumsum(dim=1) / count[:, None]
-    real = context.real_tokens[:, :, None].to(states.dtype)
-    return (states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+        mean = context.state["sum"] / context.state["count"]
+    elif context.causal:
+        count = torch.arange(1, states.size(1) + 1, device=states.device, dtype=precise.dtype)
+        mean = precise.cumsum(dim=1) / count[:, None]
+    else:
+        real = context.real_tokens[:, :, None].to(precise.dtype)
+        mean = (precise * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+    return mean.to(states.dtype)
 
 
 def _with_closed_gates(attention: nn.Module, plain: nn.Module) -> None:

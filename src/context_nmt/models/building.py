@@ -97,6 +97,7 @@ def place_of(model: ModelSettings, slot: str, layer: int) -> Place:
     return Place(
         slot=slot,
         layer=layer,
+        causal=model.kind != "masked" and slot.startswith(("decoder", "cross")),
         width=model.width,
         feed_forward_width=model.feed_forward_width,
         heads=model.heads,

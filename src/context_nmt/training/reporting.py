@@ -7,6 +7,8 @@ from typing import Any
 from context_nmt.files import UserError
 from context_nmt.progress import Progress, say
 
+FEWEST_EPOCHS, MOST_EPOCHS = 3, 100
+
 
 class Reporter:
     """The messages of a training; progress is shown while `progress` is entered."""
@@ -18,6 +20,14 @@ class Reporter:
         if done:
             say(f"resumes after update {done:,}")
         self.tokens, self.since = 0, time.perf_counter()
+
+    def budget(self, epochs: float, *, has_patience: bool) -> None:
+        """Print a note if the training has unusually few epochs, or many that no patience ends."""
+        if epochs < FEWEST_EPOCHS or (epochs > MOST_EPOCHS and not has_patience):
+            say(
+                f"note: {self.maximum_updates:,} updates are {epochs:,.1f} epochs of this corpus; usual are"
+                f" {FEWEST_EPOCHS} to {MOST_EPOCHS} (training.maximum_updates, training.batch_tokens)"
+            )
 
     def update(self, tokens: int) -> None:
         """Record one update of `tokens` target tokens."""

@@ -97,6 +97,10 @@ class Trainer:
         self.saved = time.monotonic()
         groups = prefetch(self._groups(training, done=self.state.update), self.updater.device)
         reporter = Reporter(last_update, done=self.state.update, tensorboard=self.tensorboard)
+        if not self.state.update and self.processes.is_first:
+            epoch_batches = training.count_batches(1, tokens=settings.batch_tokens, seed=self.seed)
+            epochs = last_update * settings.accumulation / epoch_batches
+            reporter.budget(epochs, has_patience=settings.patience is not None)
         with reporter.progress, capture_signals(signal.SIGTERM) as signals, closing(groups), closing(reporter):
             while self.state.update < last_update and not self._out_of_patience():
                 self.state.update += 1

@@ -79,6 +79,7 @@ class Place:
 
     slot: str
     layer: int  # from 1; 1 after a stack
+    causal: bool  # in the decoder, where no position may depend on later ones; False in masked models, and for `norm`
     width: int
     feed_forward_width: int
     heads: int
