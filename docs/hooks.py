@@ -2,7 +2,9 @@
 
 import logging
 import re
+from functools import partial
 from html import unescape
+from os.path import normpath
 from pathlib import Path
 
 from latex2mathml.converter import convert
@@ -13,6 +15,7 @@ RESULTS = {  # pages that the pipeline writes, by the page that shows them
     "results/report.md": "reports/report.md",
     "results/default.md": "metrics/results.md",
     "results/speed.md": "benchmarks/README.md",
+    **{f"results/papers/{path.name}": f"reports/papers/{path.name}" for path in ROOT.glob("reports/papers/*.md")},
 }
 FOLDERS = ("src", "stages", "tests", "data", "experiments", "metrics", "reports", "benchmarks")
 NOT_IN_GIT = re.compile(r"data/(?!params)|reports/(report\.html|pages|tables)|[A-Z]{3}|mine")  # or a placeholder
@@ -31,12 +34,18 @@ def on_files(files, config):
         text = (ROOT / source).read_text(encoding="utf-8")
         for mark, _, target in LINK.findall(text):
             if mark:
-                pictures[f"results/{target}"] = ROOT / Path(source).parent / target
-        text = LINK.sub(lambda link: link[0] if link[1] else f"`{Path(link[3]).name}`", text)  # pages are not here
+                pictures[normpath(f"{Path(page).parent}/{target}")] = ROOT / Path(source).parent / target
+        text = LINK.sub(partial(_link, Path(source).parent), text)
         files.append(File.generated(config, page, content=f"---\nsearch: {{exclude: true}}\n---\n\n{text}"))
     for page, picture in pictures.items():
         files.append(File.generated(config, page, abs_src_path=str(picture)))
     return files
+
+
+def _link(folder, link):
+    """Return a picture or a link to a page that is here as it is, and the name of any other page."""
+    is_kept = link[1] or normpath(folder / link[3]) in RESULTS.values()
+    return link[0] if is_kept else f"`{Path(link[3]).name}`"
 
 
 def on_page_markdown(text, page, config, files):

@@ -38,10 +38,13 @@ def main(
 
     and under reports/
 
-        report.md       each paper's main claims, then every table and figure of the papers, published and reproduced
-                        side by side; figures/ has headlines.svg, costs.svg and the figures of the main tables
-        report.html     the same with all pictures, as one page that needs no other file and no network
-        tables/         every table as NAME.csv, a row per cell with plain numbers, and as NAME.tex, for booktabs
+        report.md       each paper's main claims, and all systems with their costs
+        papers/         a page per paper: all its claims, and its tables and figures, published and reproduced side by
+                        side, without gaps, repetitions and the widest tables
+        figures/        headlines.svg, costs.svg and the figures of the main tables
+        report.html     report.md and papers/ with all pictures, as one page that needs no other file and no network
+        tables/         every table in full as PAPER-TABLE.csv, a row per cell with plain numbers, and as
+                        PAPER-TABLE.tex, for booktabs
         pages/          analyses.md     inside the systems: locality entropy, local attention, divergence, gates;
                                         n-gram accuracy and BLEU by length
                         probes.md       accuracies of probes for sentences and for words

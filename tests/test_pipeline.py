@@ -385,7 +385,7 @@ def test_results_are_in_git_and_the_rest_is_not(finished):
     assert "metrics/hypotheses/plain-1.zip" in tracked
     assert "metrics/curves/plain-1.csv" in tracked
     assert {"metrics/contrastive/plain-1.csv", "metrics/contrastive/plain-1.json"} <= set(tracked)
-    assert {"reports/report.md", "reports/figures/costs.svg"} <= set(tracked)
+    assert {"reports/report.md", "reports/papers/dual_contextual.md", "reports/figures/costs.svg"} <= set(tracked)
     assert not [path for path in tracked if path.startswith(("reports/pages", "reports/tables", "reports/report.html"))]
     assert not [path for path in tracked if path.startswith("runs/") and not path.endswith(".gitignore")]
 

@@ -23,9 +23,9 @@ from context_nmt.report.formats import LATEX_ESCAPES, escape_latex, format_latex
 from context_nmt.report.pages import results_page
 from context_nmt.report.pictures import draw_costs
 from context_nmt.report.published import Claim, read_papers
-from context_nmt.report.tables import DASH, EMPTY_CELL, Cell, Grid, GridRow, Heading
+from context_nmt.report.tables import DASH, DASH_CELL, EMPTY_CELL, Cell, Grid, GridRow, Heading
 from context_nmt.report.verdicts import Confound
-from context_nmt.report.writing import write_report, write_tables
+from context_nmt.report.writing import MAXIMUM_COLUMNS, write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.parameters import Experiment
 
@@ -89,22 +89,53 @@ def cells(experiment, table, query):
     return pd.read_csv(path, keep_default_na=False, dtype=str).query(query)
 
 
-def test_every_entry_is_on_both_pages_with_every_row_and_has_its_files(root):
+def page_of(experiment, name):
+    return (experiment.reports / f"papers/{name}.md").read_text(encoding="utf-8")
+
+
+def test_every_entry_is_on_both_pages_with_its_numbers_and_has_its_files(root):
     page, markdown = parsed(root), (root.reports / "report.md").read_text(encoding="utf-8")
     for name, paper in read_papers().items():
+        whole, only_in_files = page_of(root, name).partition("\n## Only in files\n")[::2]
         for comparison in comparisons_of(name, paper, read_all(root)):
-            grid = comparison.grid
-            labels = [row.label for row in grid.rows]
-            assert [row.label for row in comparison.table.rows] == [label.split(" (here: ")[0] for label in labels]
-            rows = page.findall(f".//table[@id='table-{grid.name}']/tbody/tr")
-            assert [row.find("th").text for row in rows] == labels
-            assert {len(row.findall("td")) for row in rows} == {len(grid.headings)}
-            section = markdown.split(f"\n## {paper.name}\n")[1].split(f"\n### {grid.title}\n")[1].split("\n### ")[0]
-            assert all(f"\n| {label} |" in section for label in labels)
+            grid = comparison.page_grid
+            found = page.findall(f".//table[@id='table-{grid.name}']/tbody/tr")
+            if 0 < len(grid.headings) <= MAXIMUM_COLUMNS:
+                rows = [(row.find("th").text, [cell.text or "" for cell in row.findall("td")]) for row in found]
+                assert rows == [(row.label, [cell.text for cell in row.cells]) for row in grid.rows]
+                section = whole.split(f"\n## {grid.title}\n")[1].split("\n## ")[0]
+                assert section.count("\n| ") == len(rows) + 2
+                assert all(f"\n| {label} | " in section for label, _ in rows)
+            else:
+                assert found == []
+                assert grid.title not in whole
+                assert re.search(rf"[:;] {re.escape(comparison.table.id)}[;.]", only_in_files)
             assert all((root.reports / f"tables/{grid.name}.{ending}").is_file() for ending in ("csv", "tex"))
     on_other_text = "cannot be compared with the published ones;"
     assert [text.count(on_other_text) for text in (markdown, html(root))] == [1, 1]
     assert on_other_text in (root.reports / "tables/dual_contextual-table-1.tex").read_text(encoding="utf-8")
+
+
+def test_a_page_leaves_out_gaps_repetitions_and_wide_tables(root):
+    headings = [Heading(group, title) for group, title in zip("AABBC", ["x", "y", "x", "y", "z"], strict=True)]
+    number = {text: Cell(text, value=float(text)) for text in "1234"}
+    rows = (
+        GridRow("one", None, (number["1"], number["2"], number["1"], number["3"], EMPTY_CELL)),
+        GridRow("two", None, (number["4"], EMPTY_CELL, EMPTY_CELL, DASH_CELL, Cell("cited"))),
+        GridRow("two", None, (EMPTY_CELL, EMPTY_CELL, EMPTY_CELL, EMPTY_CELL, DASH_CELL)),
+    )
+    left = Grid("table", tuple(headings), rows).without_gaps()
+    assert [(heading.group, heading.title) for heading in left.headings] == [("A", "x"), ("A", "y"), ("B", "y")]
+    assert [(row.label, [cell.text for cell in row.cells]) for row in left.rows] == [
+        ("one", ["1", "2", "3"]),
+        ("two", ["4", "", DASH]),
+    ]
+    page = page_of(root, "dual_contextual")
+    assert "- No number, published or ours: Table 3" in page
+    assert "Not run:" not in page
+    speeds = cells(root, "dual_contextual-table-1", "column == 'training speed / Transformer' and value != ''")
+    assert speeds.group.nunique() == 2
+    assert page.split("\n## Table 1: ")[1].split("\n| --- |")[0].count(": training speed / Transformer |") == 1
 
 
 def html(experiment):
@@ -127,7 +158,8 @@ def test_the_page_is_well_formed_has_all_pictures_and_needs_no_network(root):
     assert not page.findall(".//link")
     assert not re.search(r"@import|url\(", html(root))
     assert all(image.get("alt") for image in page.iter("img"))
-    shown = re.findall(r"\]\(figures/(.*?)\)", (root.reports / "report.md").read_text(encoding="utf-8"))
+    pages = [root.reports / "report.md", *(root.reports / "papers").iterdir()]
+    shown = re.findall(r"\]\((?:\.\./)?figures/(.*?)\)", "".join(path.read_text(encoding="utf-8") for path in pages))
     assert {"costs.svg", "dual_contextual-table-1.svg", "lexical_shortcuts-table-1.svg"} <= set(shown)
     assert {path.name for path in (root.reports / "figures").iterdir()} == set(shown)
     assert len(page.findall(".//img")) > len(shown)
@@ -306,8 +338,9 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
     assert screen.index("What these runs are: models of") < screen.index("| Paper | Claim |")
     for name, paper in read_papers().items():
         of_paper = [row for row in rows if row.id.startswith(f"{name}/")]
-        section = markdown.split(f"\n## {paper.name}\n")[1].split("\n## ")[0]
-        assert f"\nHere: {'; '.join(counts_of(of_paper))}.\n" in section
+        counts, section = f"{'; '.join(counts_of(of_paper))}.\n", page_of(root, name)
+        assert f"\nHere: {counts}" in section
+        assert f"\n- [{paper.name}](papers/{name}.md) ({paper.year}): {counts}" in markdown
         for row in of_paper:
             assert f"\n| {' | '.join(row.detail_cells[:2])} | " in section
             assert escape_html(row.detail_cells[0]) in page

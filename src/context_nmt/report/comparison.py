@@ -175,8 +175,13 @@ class Comparison:
             title=f"{self.table.id}: {self.table.title}",
             headings=tuple(self._headings()),
             rows=tuple(self._row(row) for row in self.table.rows),
-            notes=tuple(self._notes()),
+            notes=(*self._missing_notes(), *self._notes(), *self._unpublished_notes()),
         )
+
+    @cached_property
+    def page_grid(self) -> Grid:
+        """The grid for a page: what has a number, with notes on its numbers."""
+        return replace(self.grid.without_gaps(), notes=tuple(self._notes()))
 
     @cached_property
     def _published(self) -> list[PaperColumn]:
@@ -239,12 +244,14 @@ class Comparison:
         ratio = f" ({TIMES} {estimate.mean / (estimate.mean - gain.mean):.2f}{against})" if gain else ""
         return replace(estimate_cell(estimate), text=f"{estimate.mean:,.0f}{ratio}")
 
-    def _notes(self) -> Iterator[str]:
+    def _missing_notes(self) -> Iterator[str]:
         missing = [f"`{command}` ({', '.join(names)})" for command, names in self.not_run.items()]
         if missing:
             yield f"Not run: {'; '.join(missing)}"
         for obstacle in dict.fromkeys(column.obstacle for column in self.table.columns if column.obstacle):
             yield f"Cannot be filled: {obstacle}"
+
+    def _notes(self) -> Iterator[str]:
         if any(reproduction.is_replica for reproduction in self.reproductions):
             yield REPLICA_NOTE
         signatures_by_name: dict[str, set[str]] = {}
@@ -256,6 +263,8 @@ class Comparison:
         for name, signatures in signatures_by_name.items():
             if signatures:
                 yield f"{name}: {'; '.join(sorted(signatures))}"
+
+    def _unpublished_notes(self) -> Iterator[str]:
         labels = [column.label for column in self.table.columns if column not in self._published]
         if labels and not self.table.across:
             yield f"Without a published number here: {', '.join(dict.fromkeys(labels))}."

@@ -1,7 +1,7 @@
 """Tables of pages, independent of their format, with numbers as printed and as plain values."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
 import pandas as pd
@@ -30,6 +30,11 @@ class Cell:
     difference: float | None = None
     interval: tuple[float, float] | None = None
     p: float | None = None
+
+    @property
+    def has_number(self) -> bool:
+        """Whether it has a value or a difference."""
+        return self.value is not None or self.difference is not None
 
 
 DASH_CELL = Cell(DASH)
@@ -115,6 +120,26 @@ class Grid:
     def titles(self) -> list[str]:
         """The headings of columns, each with its group's heading on one line."""
         return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
+
+    def without_gaps(self) -> "Grid":
+        """Return the table without rows and columns that lack numbers, and columns that repeat another's numbers."""
+        numbers = [
+            {number: row.cells[column].text for number, row in enumerate(self.rows) if row.cells[column].has_number}
+            for column in range(len(self.headings))
+        ]
+        kept: list[int] = []
+        for column in sorted(range(len(numbers)), key=lambda column: -len(numbers[column])):
+            title = self.headings[column].title
+            same = (other for other in kept if self.headings[other].title == title)
+            if numbers[column] and not any(numbers[column].items() <= numbers[other].items() for other in same):
+                kept.append(column)
+        kept.sort()
+        rows = (replace(row, cells=tuple(row.cells[column] for column in kept)) for row in self.rows)
+        return replace(
+            self,
+            headings=tuple(self.headings[column] for column in kept),
+            rows=tuple(row for row in rows if any(cell.has_number for cell in row.cells)),
+        )
 
     def numbers(self) -> pd.DataFrame:
         """Return a frame with a row of CELL_COLUMNS per cell."""

@@ -28,6 +28,8 @@ from context_nmt.report.verdicts import SEEDS_FOR_VERDICT
 from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.settings.parameters import Experiment
 
+MAXIMUM_COLUMNS = 50  # of a table on a page
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -42,6 +44,20 @@ class Chapter:
     def primary(self) -> list[ClaimRow]:
         """The few claims that the paper stands on."""
         return [row for row in self.rows if row.family == "primary"]
+
+    @property
+    def shown(self) -> list[Comparison]:
+        """The tables on its page."""
+        return [entry for entry in self.comparisons if 0 < len(entry.page_grid.headings) <= MAXIMUM_COLUMNS]
+
+    @property
+    def left_out(self) -> dict[str, list[str]]:
+        """The tables that are only files, by the reason."""
+        widths = {entry.table.id: len(entry.page_grid.headings) for entry in self.comparisons}
+        return {
+            "No number, published or ours": [name for name, width in widths.items() if not width],
+            "Too wide for a page": [name for name, width in widths.items() if width > MAXIMUM_COLUMNS],
+        }
 
     @property
     def reasons(self) -> list[str]:
@@ -71,10 +87,10 @@ def write_tables(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
 
 
 def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
-    """Write claims.{json,csv} under metrics/, and report.md, report.html, tables/ and figures/ under reports/.
+    """Write claims.{json,csv} under metrics/, and report.md, report.html, papers/, tables/ and figures/ under reports/.
 
-    report.html contains all pictures, figures/ those of report.md. Some variants are marked as out of date. Raise
-    UserError for a broken file.
+    papers/ has a page per paper, report.html all of them with all pictures, figures/ those of the Markdown pages. Some
+    variants are marked as out of date. Raise UserError for a broken file.
     """
     experiments, papers = read_all(experiment, out_of_date), read_papers()
     rows = claim_rows(papers, experiments)
@@ -89,6 +105,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
         ]
         chapters = chapters_with_numbers or chapters
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
+    shown = [comparison for chapter in chapters for comparison in chapter.shown]
     systems = systems_of_one_recipe(papers, experiments)
     all_systems = systems_grid(systems, experiments[0])
     corpus = experiment.settings.corpus
@@ -105,14 +122,14 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
     draws = {
         "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
         "costs": partial(draw_costs, systems, experiments[0].models),
-        **{comparison.name: partial(draw_comparison, comparison) for comparison in comparisons},
+        **{comparison.name: partial(draw_comparison, comparison) for comparison in shown},
     }
     with TemporaryDirectory() as directory:
         paths = {name: Path(directory) / f"{name}.svg" for name in draws}
         drawn = tracked(draws.items(), "pictures", len(draws), "pictures")
         pictures = {name: paths[name] for name, draw in drawn if draw(paths[name])}
         values = {
-            "title": f"Published results and ours: {corpus.name} {corpus.direction}",
+            "subject": f"{corpus.name} {corpus.direction}",
             "experiments": experiments,
             "replicas": replicas,
             "sizes": [model["parameters"] / 1e6 for model in models],
@@ -129,7 +146,10 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
         }
         for suffix in ("md", "html"):
             write_page(experiment.reports / f"report.{suffix}", f"report.{suffix}.j2", **values)
-        headlines = [comparison.name for comparison in comparisons if comparison.table.headline]
+        with replacing_folder(experiment.reports / "papers") as folder:
+            for chapter in chapters:
+                write_page(folder / f"{chapter.name}.md", "paper.md.j2", chapter=chapter, **values)
+        headlines = [comparison.name for comparison in shown if comparison.table.headline]
         with replacing_folder(experiment.reports / "figures") as folder:
             for name in ("headlines", "costs", *headlines):
                 if name in pictures:

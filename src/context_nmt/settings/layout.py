@@ -29,7 +29,7 @@ class Layout(RunLayout):
     results_table = FixedPath("metrics/results.csv")
     results_page = FixedPath("metrics/results.md")
     focus = FixedPath("metrics/focus.json")  # the results of one system, for `dvc metrics diff`
-    reports = FixedPath("reports")  # report.md and figures/ in git; report.html, tables/, pages/ in the DVC cache
+    reports = FixedPath("reports")  # report.md, papers/, figures/ in git; report.html, tables/, pages/ in the DVC cache
 
     # Large files, in the DVC cache.
     runs = FixedPath("runs")
