@@ -195,6 +195,11 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
     return rows
 
 
+def claim_id(paper: str, claim: Claim) -> str:
+    """Return PAPER/CLAIM, with the words of the claim."""
+    return f"{paper}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}"
+
+
 def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
     """Write metrics/claims.json, with the meaning of its fields, and claims.csv, without other experiments' results."""
     content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
@@ -251,7 +256,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         }
         values["p"] = min(designated.p_values)
     return ClaimRow(
-        id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
+        id=claim_id(name, claim),
         paper=paper.name,
         says=claim.says,
         place=claim.place,
