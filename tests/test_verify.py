@@ -1,7 +1,6 @@
 """Claims that anyone can check: faults in a results tree are named, and statistics agree with another library."""
 
 import csv
-import json
 import os
 import shutil
 import subprocess
@@ -124,32 +123,32 @@ def test_what_is_committed_agrees(tree, call):
 def change_translation(tree):
     lines = ["This is another translation.", *output(9, 1)[1:]]
     write_output(tree, "gauss-1", lines)
-    return ["metrics/hypotheses/gauss-1.zip: its MD5", "metrics/scores/gauss/1.csv: gauss-1, sacrebleu on test"]
+    return ["metrics/hypotheses/gauss-1.zip: its MD5", "metrics/scores/gauss/1.csv: gauss-1, sacrebleu on dev"]
 
 
 def change_score(tree):
     path = tree.scores("gauss-1")
-    row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,test,sacrebleu,"))
+    row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
     edit(path, row, row.replace(row.split(",")[5], "99.5"))
-    return ["metrics/scores/gauss/1.csv: gauss-1, sacrebleu on test: 99.5 there"]
+    return ["metrics/scores/gauss/1.csv: gauss-1, sacrebleu on dev: 99.5 there"]
 
 
 def change_analysis(tree):
-    edit(tree.analyses("gauss-1"), "test,locality_entropy,,,", "test,locality_entropy,,,1")
-    return ["metrics/analyses/gauss-1.csv: its MD5", "metrics/results.csv: gauss, locality_entropy on test, mean"]
+    edit(tree.analyses("gauss-1"), "dev,locality_entropy,,,", "dev,locality_entropy,,,1")
+    return ["metrics/analyses/gauss-1.csv: its MD5", "metrics/results.csv: gauss, locality_entropy on dev, mean"]
 
 
 def change_mean(tree):
     lines = tree.results_table.read_text(encoding="utf-8").splitlines()
-    row = next(line for line in lines if line.startswith("gauss,test,sacrebleu,"))
+    row = next(line for line in lines if line.startswith("gauss,dev,sacrebleu,"))
     edit(tree.results_table, row, row.replace(row.split(",")[5], "99.5"))
-    return ["metrics/results.csv: gauss, sacrebleu on test, mean: 99.5 there"]
+    return ["metrics/results.csv: gauss, sacrebleu on dev, mean: 99.5 there"]
 
 
 def change_reference(tree):
-    lines = (tree.corpus / "test.de").read_text(encoding="utf-8").splitlines()
-    write_lines(tree.corpus / "test.de", ["Another reference.", *lines[1:]])
-    return ["data/birds: its MD5", "metrics/scores/gauss/1.csv: gauss-1, sacrebleu on test"]
+    lines = (tree.corpus / "dev.de").read_text(encoding="utf-8").splitlines()
+    write_lines(tree.corpus / "dev.de", ["Another reference.", *lines[1:]])
+    return ["data/birds: its MD5", "metrics/scores/gauss/1.csv: gauss-1, sacrebleu on dev"]
 
 
 def change_verdict(tree):
@@ -219,8 +218,8 @@ def scores_by_seed(experiment, variant, seeds, metric, test_set):
 
 def test_p_values_are_those_of_another_library(committed):
     rows = {row["id"].partition("/")[2]: row for row in read_json(committed.metrics / "claims.json")["claims"]}
-    values = {name: scores_by_seed(committed, name, SEEDS, "sacrebleu", "dev") for name in committed.settings.variants}
-    values = {name: scores_by_seed(committed, name, SEEDS, "sacrebleu", "test") for name in values}
+    variants = committed.settings.variants
+    values = {name: scores_by_seed(committed, name, SEEDS, "sacrebleu", "dev") for name in variants}
     p = [student_p(values[name] - values["transformer"]) for name in ("gauss", "again")]
     assert [rows[f"{name}-is-better"]["p"] for name in ("gauss", "again")] == pytest.approx(p, rel=1e-4)
     ranked = sorted(range(2), key=lambda number: p[number])
@@ -249,7 +248,7 @@ def test_committed_intervals_are_those_of_another_library():
 
 
 def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, call, tmp_path, monkeypatch):
-    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "test")
+    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev")
     again = Experiment(tmp_path / "again")
     shutil.copytree(committed.folder, again.folder)
     again.parameters.write_text(yaml.safe_dump(PARAMETERS | {"seeds": [1, 2]}), encoding="utf-8")
@@ -265,7 +264,7 @@ def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, call, tmp_path
     path = again.scores("gauss-1")
     for shift, status in ((0.99 * half, 0), (1.01 * half, 1)):
         path.write_bytes(tree.scores("gauss-1").read_bytes())
-        row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,test,sacrebleu,"))
+        row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
         edit(path, row, row.replace(f",{row.split(',')[5]},", f",{values.mean() + shift:.4f},"))
         found, printed, errors = call(*arguments)
         assert found == status
@@ -283,6 +282,30 @@ def git(folder, *arguments):
         "GIT_COMMITTER_EMAIL": "a@b",
     }
     subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, env=os.environ | identity)
+
+
+def test_training_again_runs_the_pipeline_in_a_clone_with_the_seeds(tree, tmp_path, monkeypatch):
+    git(".", "init", "--quiet")
+    git(".", "add", "--all")
+    git(".", "commit", "--quiet", "--message", "run")
+    commands, run = [], subprocess.run
+
+    def without_training(command, **options):
+        if command[0] == "git":
+            return run(command, **options)
+        commands.append((command[1:], options["cwd"]))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", without_training)
+    copy = tmp_path / "copy"
+    outcome = retraining.designated_outcome(tree, "made_up", "gauss-is-better")
+    for _ in range(2):  # the second call continues in the same clone
+        again = retraining.train_again(outcome, [3], copy)
+        assert (again.folder, again.settings.seeds) == (copy, (3,))
+        assert again.corpus.is_symlink() is False
+    only = ["--only", "gauss", "--only", "transformer"]
+    assert commands == [(["-m", "context_nmt", "repro", ".", *only], copy)] * 2
+    assert tree.settings.seeds == tuple(SEEDS)
 
 
 def test_why_names_changed_code_keys_and_data(tree, call):
@@ -310,7 +333,6 @@ def test_why_names_changed_code_keys_and_data(tree, call):
     _, plan_line, data_line = call("why", "train@gauss-1")[1].splitlines()
     assert plan_line == f"{plan}, read by train@gauss-1: training.seen was None and is 7"
     assert data_line == "data/own, read by train@gauss-1: has changed"
-    assert json.dumps(content)
 
 
 @pytest.mark.parametrize(("difference", "deviation", "level"), [(1.0, 1.0, 0.05), (0.5, 0.6, 0.05), (1.0, 0.9, 0.0125)])

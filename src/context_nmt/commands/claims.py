@@ -8,8 +8,8 @@ import typer
 
 from context_nmt.files import UserError
 
-PaperName = Annotated[str, typer.Argument(metavar="[PAPER", help="A file of src/context_nmt/report/papers.")]
-ClaimName = Annotated[str, typer.Argument(metavar="[CLAIM]]", help="The part of its id after PAPER/.")]
+PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="A file of src/context_nmt/report/papers.")]
+ClaimName = Annotated[str, typer.Argument(metavar="CLAIM", help="The part of its id after PAPER/.")]
 
 
 def verify(
@@ -97,7 +97,7 @@ def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Pa
 
 def power(
     name: Annotated[
-        str, typer.Argument(metavar="[PAPER|EXPERIMENT]", help="Default: every experiment with three seeds or more.")
+        str, typer.Argument(metavar="PAPER|EXPERIMENT", help="Default: every experiment with three seeds or more.")
     ] = "",
     difference: Annotated[
         list[float] | None, typer.Option(help="True difference to be found; can be repeated. Default: 0.3, 0.5 and 1.")

@@ -71,7 +71,7 @@ def train_again(outcome: Outcome, seeds: Sequence[int], copy: Path) -> Experimen
     UserError if a stage fails.
     """
     experiment = outcome.results.experiment
-    root = (experiment.folder / experiment.settings.root).resolve()
+    root, copy = (experiment.folder / experiment.settings.root).resolve(), copy.resolve()
     folder = copy / experiment.folder.resolve().relative_to(root)
     if not (copy / ".git").exists():
         _run(["git", "clone", "--quiet", str(root), str(copy)], root)
@@ -122,8 +122,10 @@ def _processor(results: Results, name: str, seed: int) -> str:
 def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str, ...]:
     """Return the files of a run whose bytes differ; a zip may be compressed in another way."""
     paths = [
-        [experiment.hypotheses(run), experiment.curve(run), experiment.scores(run), experiment.contrastive(run)]
-        + [experiment.contrastive_outcomes(run), experiment.analyses(run)]
+        [
+            *(experiment.hypotheses(run), experiment.curve(run), experiment.scores(run), experiment.analyses(run)),
+            *(experiment.contrastive(run), experiment.contrastive_outcomes(run)),
+        ]
         for experiment in (committed, again)
     ]
 
@@ -138,6 +140,8 @@ def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str,
 
 
 def _run(command: list[str], folder: Path) -> None:
-    status = subprocess.run(command, cwd=folder, check=False, env=os.environ | {"PYTHONPATH": "src"}).returncode
+    status = subprocess.run(
+        command, cwd=folder, check=False, env=os.environ | {"PYTHONPATH": str(folder / "src")}
+    ).returncode
     if status:
         raise UserError(f"{' '.join(command)} in {folder} has ended with status {status}; its output is above")

@@ -1,7 +1,7 @@
 """Check claims from the files in git: scores of translations, tables of results, differences and verdicts."""
 
 import csv
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isclose
@@ -93,10 +93,13 @@ def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> It
     with TemporaryDirectory() as directory:
         experiments = read_all(experiment, results_out_of_date(experiment))
         outcomes = {name: outcomes_of(*of_claim, experiments) for name, of_claim in claims.items()}
-        checks = [_Check(results, Path(directory) / str(number)) for number, results in enumerate(experiments)]
+        generated: dict[str, Path] = {}  # the folder of a miniature, by its settings
+        checks = [
+            _Check(results, Path(directory) / str(number), generated) for number, results in enumerate(experiments)
+        ]
         for check in checks:
-            keys = (key for group in outcomes.values() for outcome in group for key in _keys(outcome))
-            check.needed = {key[1:] for key in keys if key[0] == check.results.folder}
+            all_keys = (key for group in outcomes.values() for outcome in group for key in _keys(outcome))
+            check.needed = {key[1:] for key in all_keys if key[0] == check.results.folder}
         _recompute(checks)
         rows = {row.id: row for row in claim_rows(papers, [check.corrected for check in checks])}
         by_file = _compare_claims(experiment, [*rows.values()], Path(directory))
@@ -128,7 +131,7 @@ def unscored_notes(checked: Sequence[CheckedClaim]) -> Iterator[str]:
     inside = unscored - costs - lack_text
     for keys, reason in (
         (costs, "need a clock: from the rounds in benchmarks/variants.json"),
-        (lack_text, f"lack the text of {_names(lack_text)}, which `context-nmt repro` downloads: from their rows"),
+        (lack_text, f"in {_names(lack_text)} lack text or outcomes, which are not in git: from their rows"),
         (inside, "need a model or the training text: from their rows"),
     ):
         if keys:
@@ -142,19 +145,23 @@ def _names(keys: Collection[Key]) -> str:
 class _Check:
     """An experiment, and the numbers of it that claims need."""
 
-    def __init__(self, results: Results, folder: Path) -> None:
-        self.results, self.folder = results, EvaluationFolder(folder)
+    def __init__(self, results: Results, folder: Path, generated: dict[str, Path]) -> None:
+        self.results, self.folder, self.generated = results, EvaluationFolder(folder), generated
         self.needed: set[tuple[str, Measure]] = set()
         self.recomputed: dict[tuple[str, Measure], dict[int, float]] = {}  # by seed
 
     def make_jobs(self) -> list[tuple["_Check", str, int, str, str]]:
         """Collect the text, and return what to recompute: variant, seed, test set, metric."""
-        corpus = self.results.settings.corpus
+        experiment, corpus = self.results.experiment, self.results.settings.corpus
         sets = dict.fromkeys(OF_TRANSLATIONS, corpus.tests) | dict.fromkeys(MCNEMAR, corpus.contrastive)
-        kinds = {(name, of.test_set, of.metric) for name, of in self.needed if of.test_set in sets.get(of.metric, ())}
-        if not kinds or not self._has_text({metric for *_, metric in kinds}):
-            return []
-        return [(self, name, seed, *of) for name, *of in sorted(kinds) for seed in self.results.settings.seeds]
+        jobs = [
+            (self, name, seed, test, metric)
+            for name, test, metric in sorted({(name, of.test_set, of.metric) for name, of in self.needed})
+            for seed in self.results.settings.seeds
+            for path in (experiment.contrastive_outcomes if metric in MCNEMAR else experiment.hypotheses,)
+            if test in sets.get(metric, ()) and path(run_name(name, seed)).is_file()
+        ]
+        return jobs if jobs and self._has_text({metric for *_, metric in jobs}) else []
 
     def _has_text(self, metrics: Collection[str]) -> bool:
         """Collect what scores read in a folder, and return whether the references are here or can be generated."""
@@ -166,9 +173,12 @@ class _Check:
         if experiment.corpus.is_dir():
             folder.corpus.symlink_to(experiment.corpus.resolve())
         elif plan.is_file() and isinstance(entry := read_data_plan(plan)[0], MiniatureSettings):
-            folder.corpus.mkdir()
-            # the test sets do not depend on the size of the training text
-            Generation(replace(entry, train=1), folder.corpus).run()
+            generated = self.generated.setdefault(repr(entry), folder.folder / "generated")
+            if not generated.exists():
+                generated.mkdir()
+                # the test sets do not depend on the size of the training text
+                Generation(replace(entry, train=1), generated).run()
+            folder.corpus.symlink_to(generated)
         else:
             return False
         side = MosesSide(corpus.target, self.results.settings.text.target)
@@ -219,8 +229,10 @@ class _Check:
     def _file_faults(self) -> dict[str, list[Fault]]:
         """The files of each variant, and the text, whose hashes are not those that dvc.lock records."""
         experiment, outputs = self.results.experiment, LockFile(self.results.experiment).outputs
-        of_run = (experiment.hypotheses, experiment.contrastive, experiment.contrastive_outcomes, experiment.analyses)
-        of_run += (experiment.sentence_probes, experiment.word_probes, experiment.curve)
+        of_run = (
+            *(experiment.hypotheses, experiment.contrastive, experiment.contrastive_outcomes, experiment.analyses),
+            *(experiment.sentence_probes, experiment.word_probes, experiment.curve),
+        )
         faults: dict[str, list[Fault]] = {}
         for name in {name for name, _ in self.needed}:
             runs = [run_name(name, seed) for seed in self.results.settings.seeds]
@@ -289,9 +301,12 @@ def _scores(folder: EvaluationFolder, run: str, test: str, metric: str) -> dict[
 
 def _accuracies(folder: EvaluationFolder, run: str, name: str, metric: str) -> dict[Measure, float]:
     items = read_items(folder.tokenized / f"{name}.items.json")
-    outcomes = read_outcomes(folder.contrastive_outcomes(run))[name].by_metric[metric]
+    outcomes = read_outcomes(folder.contrastive_outcomes(run)).get(name)
+    if outcomes is None or outcomes.sha256 != items.sha256:
+        return {}
+    right = outcomes.by_metric[metric]
     return {
-        Measure(name, metric, tag=category): round(100 * fmean(outcomes[number] for number in numbers), 4)
+        Measure(name, metric, tag=category): round(100 * fmean(right[number] for number in numbers), 4)
         for category, numbers in items.by_category().items()
     }
 
@@ -300,7 +315,11 @@ def _compare_claims(experiment: Experiment, rows: Sequence[ClaimRow], folder: Pa
     """Return the differences between the committed claims.{json,csv} and `rows`, by id."""
     write_claims(Experiment(folder), rows)
     faults: dict[str, list[Fault]] = {row.id: [] for row in rows}
-    for name, read in (("claims.json", lambda path: read_json(path)["claims"]), ("claims.csv", _read_table)):
+    readers: dict[str, Callable[[Path], Any]] = {
+        "claims.json": lambda path: read_json(path)["claims"],
+        "claims.csv": _read_table,
+    }
+    for name, read in readers.items():
         path = experiment.metrics / name
         there, recomputed = ({row["id"]: row for row in read(file)} for file in (path, folder / "metrics" / name))
         for row_id, values in recomputed.items():
