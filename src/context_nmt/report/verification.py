@@ -109,7 +109,7 @@ def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> It
                 keys = [*dict.fromkeys(key for outcome in group for key in _keys(outcome))]
                 scored = tuple(key for key in keys if key[1:] in by_results[key[0]].recomputed)
                 faults = [fault for key in keys for fault in by_results[key[0]].faults(*key[1:])]
-                unique = dict.fromkeys([*faults, *by_file.get(name, ())])
+                unique = {str(fault): fault for fault in [*faults, *by_file.get(name, ())]}.values()
                 unscored = tuple(key for key in keys if key not in scored)
                 yield CheckedClaim(name, rows[name].verdict, tuple(unique), scored, unscored)
 
