@@ -196,6 +196,30 @@ def repro(
         raise typer.Exit(130) from None
 
 
+def why(
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="Its name in dvc.lock, such as train@transformer-1.")],
+    experiment: ExperimentFolder = Path(),
+) -> None:
+    """Show the code, settings or data that have changed since a stage or a stage before it ran.
+
+    Each line has a file that a stage has read in another version: of src/code/STAGE.json, the changed files of code; of
+    a plan, the changed keys with both values. Git's history has the earlier versions. Changes of code count even before
+    `dvc repro src/dvc.yaml` records them, changes of params.yaml when the plan stage has run.
+
+        Reads    EXPERIMENT/dvc.lock                       the hashes of what each stage has read
+                 EXPERIMENT/metrics/plans/, params.yaml    settings
+                 src/                                      code, and the history of src/code and plans in git
+        Writes   standard output                           a line for each changed file
+        Example  context-nmt why train@transformer-1 miniature-five-seeds
+    """
+    from context_nmt.pipeline.why import reasons
+    from context_nmt.settings.parameters import Experiment, experiment_folder
+
+    found = reasons(Experiment(experiment_folder(experiment)), stage)
+    for line in found or [f"{stage}: nothing has changed since it ran"]:
+        typer.echo(line)
+
+
 def status(experiment: ExperimentFolder = Path()) -> None:
     """Show the state and the last line of each stage that `context-nmt repro --on slurm` submitted last.
 
