@@ -2,11 +2,11 @@
 
 from context_nmt.command_line import application
 from context_nmt.commands.corpus import corpus
-from context_nmt.commands.experiments import cancel, check, describe, merge, new, repro, status
+from context_nmt.commands.experiments import cancel, check, describe, merge, new, pack, repro, status, unpack
 from context_nmt.commands.systems import compare, export, score, serve, show, translate
 
 app = application(
-    *(new, check, repro, status, cancel, merge),
+    *(new, check, repro, status, cancel, merge, pack, unpack),
     *(translate, score, compare, describe, show, serve, export),
     help="""Run experiments in machine translation with context, and use the trained models.
 
