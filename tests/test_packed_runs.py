@@ -163,7 +163,7 @@ def test_results_of_other_code_are_refused(results, project, folder, tmp_path):
     shutil.copytree(folder / "other", clone.folder, symlinks=True)
     clone.change("models/averaging.py")
     clone.run("dvc", "repro", "src/dvc.yaml")
-    with pytest.raises(UserError, match="ran with another src/code/average.json") as error:
+    with pytest.raises(UserError, match=r"ran with another src/code/average\.json") as error:
         list(unpack(clone.folder, [results]))
     assert "\n" not in str(error.value)
 

@@ -156,9 +156,7 @@ class PackedRuns:
         for part in output.parent.glob(f"{output.name}.[0-9][0-9][0-9]"):
             part.unlink()  # of an earlier call
         with replacing(output) as temporary, gzip.open(temporary, "wb", compresslevel=6) as file:
-            write_archive(
-                cast(BinaryIO, file), {MANIFEST: json.dumps(manifest).encode()}, {n: self.folder / n for n in names}
-            )
+            write_archive(file, {MANIFEST: json.dumps(manifest).encode()}, {n: self.folder / n for n in names})
         paths = split(output, part_size * MEBIBYTE) if part_size else [output]
         say(f"written: {', '.join(map(str, paths))}: {len(records)} of {len(self.steps)} steps")
 
