@@ -114,7 +114,7 @@ def power(
         Writes   standard output    a row for each pair of systems: seeds there, standard deviation of the differences,
                                     and for each difference the seeds for 80% / 90% power; then the pooled deviation,
                                     with the smallest and the largest
-        Example  context-nmt power miniature-five-seeds --difference 0.5
+        Example  context-nmt power experiments/miniature-dual-contextual --difference 0.5
     """
     from context_nmt.report.power import POWERS, pairs_of_experiment, pairs_of_paper, power_table
     from context_nmt.report.published import read_papers

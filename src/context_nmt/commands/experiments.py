@@ -210,7 +210,7 @@ def why(
                  EXPERIMENT/metrics/plans/, params.yaml    settings
                  src/                                      code, and the history of src/code and plans in git
         Writes   standard output                           a line for each changed file
-        Example  context-nmt why train@transformer-1 miniature-five-seeds
+        Example  context-nmt why train@transformer-1 experiments/miniature-documents
     """
     from context_nmt.pipeline.why import reasons
     from context_nmt.settings.parameters import Experiment, experiment_folder
