@@ -26,7 +26,7 @@ INSTALLED := .venv/requirements.installed
 PIP_INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --quiet
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-NO_REMOTE := no DVC remote is set; set one, for all experiments: dvc remote add --global --default storage URL
+NO_REMOTE := no DVC remote is set; set one, for all experiments: .venv/bin/dvc remote add --global --default storage URL
 
 .PHONY: help repro repro-new pull report quick test test-all check docs pictures speed experiment clean
 .DEFAULT_GOAL := help
