@@ -18,6 +18,7 @@ import yaml
 from test_floors import BARE, REST
 from test_pipeline import PARAMETERS, Project, start_project
 
+from context_nmt.command_line import UNFINISHED_STATUS
 from context_nmt.files import UserError, sha256
 from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.packing import choose
@@ -77,7 +78,7 @@ def away(project, folder):
         while process.poll() is None and not record.exists():
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-    assert process.returncode
+    assert process.returncode == UNFINISHED_STATUS
     written = record.stat().st_mtime_ns
     away.run(sys.executable, "run.py")
     assert record.stat().st_mtime_ns == written
@@ -182,12 +183,17 @@ def check_refusal(project, members, folder, message):
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    before = sorted(project.rglob("*"))
+    before = visible(project)
     with pytest.raises(UserError, match=message) as error:
         list(unpack(project, [folder / "changed.tar"]))
     assert "\n" not in str(error.value)
-    assert sorted(project.rglob("*")) == before
+    assert visible(project) == before
     assert not (folder.parent / "outside").exists()
+
+
+def visible(project):
+    """The files of a project except DVC's own."""
+    return sorted(path for path in project.rglob("*") if ".dvc" not in path.parts)
 
 
 def stage(name, inputs, *upstream, changed=False):

@@ -67,7 +67,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
     with TemporaryDirectory() as text:
         files = dict(_data_files(experiment, steps, inputs, Path(text))) | dict(_code_files(root, experiment, steps))
         manifest = {
-            "experiment": Path.cwd().joinpath(folder).resolve().relative_to(root.resolve()).as_posix(),
+            "experiment": folder.resolve().relative_to(root.resolve()).as_posix(),
             "commit": _commit(root),
             "steps": [asdict(step) for step in steps],
             "files": {name: sha256(path) for name, path in files.items()},
