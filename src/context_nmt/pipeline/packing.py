@@ -153,7 +153,7 @@ def _data_files(experiment: Experiment, steps: list[Step], inputs: set[Path], te
     for path in sorted(inputs):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
-                yield file.resolve().relative_to(folder).as_posix(), file
+                yield file.relative_to(folder).as_posix(), file
 
 
 def _code_files(root: Path, experiment: Experiment, steps: list[Step]) -> Iterator[tuple[str, Path]]:
