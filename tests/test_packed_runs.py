@@ -36,15 +36,11 @@ STAGES = ["train@plain-1", "average@plain-1", "decode@plain-1"]
 STAGES += ["train_document@reader-1", "average@reader-1", "decode@reader-1"]
 ELSEWHERE = BARE - {"torch", "numpy", "pydantic", "safetensors"}  # what a GPU's machine need not have, besides REST
 BLOCK = f"""
-import sys
+from importlib.machinery import PathFinder
 
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {{*REST, *{sorted(ELSEWHERE)}}}:
-            raise ModuleNotFoundError(f"no {{name}} on this machine")
-
-REST = {REST}
-sys.meta_path.insert(0, Blocked())
+find_spec = PathFinder.find_spec
+blocked = {sorted({*REST, *ELSEWHERE})}
+PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] in blocked else find_spec(name, *rest)
 """
 
 
