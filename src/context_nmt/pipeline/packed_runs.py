@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from context_nmt.command_line import one_line_errors
+from context_nmt.command_line import Unfinished, one_line_errors
 from context_nmt.files import UserError, read_json, replacing, sha256, write_json
 from context_nmt.progress import say
 from context_nmt.settings.run_layout import RunLayout, run_name
@@ -95,22 +95,26 @@ class PackedRuns:
     def run(self, device: str, only: Collection[str]) -> None:
         """Run the steps that have not ended, each in its own process; raise SystemExit with its status if it fails.
 
-        SIGTERM is passed on, so that a training saves its state. With `only`, run the steps of these variants and those
-        that they come after.
+        SIGTERM is passed on, so that a training saves its state; then raise Unfinished. With `only`, run the steps of
+        these variants and those that they come after.
         """
-        chosen = self._steps_of(only)
+        chosen, stopped, processes = self._steps_of(only), list[int](), list[subprocess.Popen[bytes]]()
+
+        def stop(number: int, _: object) -> None:
+            stopped.append(number)
+            for process in processes:
+                process.terminate()
+
+        signal.signal(signal.SIGTERM, stop)
         for number, step in enumerate(chosen, start=1):
             if self.has_ended(step):
                 continue
             say(f"{step.stage}: step {number} of {len(chosen)}")
             command = [sys.executable, str(self.folder / "run.py"), "--step", step.stage, "--device", device]
-            process = subprocess.Popen(command)
-            signal.signal(signal.SIGTERM, lambda *_, process=process: process.terminate())
-            try:
-                status = process.wait()
-            except KeyboardInterrupt:
-                process.wait()
-                raise
+            processes[:] = [subprocess.Popen(command)] if not stopped else []
+            status = processes[0].wait() if processes else 0
+            if stopped:
+                raise Unfinished(f"SIGTERM at {step.stage}; the same command continues")
             if status:
                 sys.exit(status)
         say(f"all {len(chosen)} steps have ended; next: python run.py --pack-results FILE")

@@ -67,7 +67,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
     with TemporaryDirectory() as text:
         files = dict(_data_files(experiment, steps, inputs, Path(text))) | dict(_code_files(root, experiment, steps))
         manifest = {
-            "experiment": Path.cwd().joinpath(folder).resolve().relative_to(root.resolve()).as_posix(),
+            "experiment": folder.resolve().relative_to(root.resolve()).as_posix(),
             "commit": _commit(root),
             "steps": [asdict(step) for step in steps],
             "files": {name: sha256(path) for name, path in files.items()},
@@ -153,7 +153,7 @@ def _data_files(experiment: Experiment, steps: list[Step], inputs: set[Path], te
     for path in sorted(inputs):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():
-                yield file.resolve().relative_to(folder).as_posix(), file
+                yield file.relative_to(folder).as_posix(), file
 
 
 def _code_files(root: Path, experiment: Experiment, steps: list[Step]) -> Iterator[tuple[str, Path]]:

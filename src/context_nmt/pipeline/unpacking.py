@@ -108,7 +108,7 @@ def _check_steps(name: str, root: Path, steps: dict[str, Step], declarations: di
         raise UserError(OUTDATED_MESSAGE.format(files=", ".join(outdated), root=root.resolve()))
     for stage, step in steps.items():
         declaration = declarations.get(stage)
-        if declaration is None or declaration.command != step.command or [*declaration.outputs] != step.outputs:
+        if declaration is None or declaration.command != step.command or declaration.outputs.keys() != {*step.outputs}:
             raise UserError(
                 f"{name}: {stage} is not a stage of this project's dvc.yaml and params.yaml, or another one"
             )
