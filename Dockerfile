@@ -9,8 +9,9 @@ RUN apt-get update && apt-get install --no-install-recommends --yes git make && 
 FROM base
 ARG PIP_EXTRA_INDEX_URL=
 WORKDIR /context-nmt
-COPY requirements.lock .
-RUN python3.11 -m venv .venv && .venv/bin/pip install --no-cache-dir --requirement requirements.lock
+COPY requirements.lock requirements-torch.lock ./
+RUN python3.11 -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock \
+    && .venv/bin/pip install --no-cache-dir --requirement requirements-torch.lock
 COPY . .
 RUN make .venv
 ENV PATH=/context-nmt/.venv/bin:$PATH

@@ -1,5 +1,5 @@
-# `make help` lists the targets. A fresh machine needs Python 3.11, git and make.
-PYTHON ?= python3.11
+# `make help` lists the targets. A fresh machine needs Python 3.11, 3.12 or 3.13, git and make.
+PYTHON ?= $(firstword $(foreach version,3.11 3.12 3.13,$(shell command -v python$(version) 2>/dev/null)) python3)
 # Only the command line sets these, because some systems export NAME.
 NAME :=
 LIKE :=
@@ -23,9 +23,10 @@ $(error NAME is empty; name an experiment, or leave NAME out for the default one
 endif
 EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
+PIP_INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --quiet
 PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-NO_REMOTE := no DVC remote is set; set one, for all experiments: dvc remote add --global --default storage URL
+NO_REMOTE := no DVC remote is set; set one, for all experiments: .venv/bin/dvc remote add --global --default storage URL
 
 .PHONY: help repro repro-new pull report quick test test-all check docs pictures speed experiment clean
 .DEFAULT_GOAL := help
@@ -35,11 +36,12 @@ help:  ## list the targets
 
 .venv: $(INSTALLED)  ## create the Python environment, or update it after a change of requirements.lock or pyproject.toml
 
-$(INSTALLED): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock requirements-torch.lock pyproject.toml
 	@echo 'installing requirements.lock into .venv; the first time takes minutes'
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
-	.venv/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	$(PIP_INSTALL) --require-hashes --requirement requirements.lock
+	$(PIP_INSTALL) --requirement requirements-torch.lock
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	printf '%s\n' '$(CURDIR)' > "$$(.venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/context_nmt.pth"
 	touch $@
 
@@ -73,6 +75,7 @@ check: $(INSTALLED)  ## check lint, formatting, types, the copies of dvc.yaml an
 	mypy
 	context-nmt check
 
+# The variable hides a notice that Material for MkDocs, which is pinned, does not work with MkDocs 2; see CONTRIBUTING.md.
 docs: $(INSTALLED)  ## build the documentation into site/; it needs no network
 	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
@@ -83,7 +86,7 @@ speed: .venv/speed.installed  ## after repro: compare speed and memory with othe
 	python -m benchmarks $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .venv/speed.installed: $(INSTALLED) requirements-speed.lock
-	.venv/bin/python -m pip install --disable-pip-version-check --quiet --constraint requirements.lock --requirement requirements-speed.lock
+	$(PIP_INSTALL) --require-hashes --requirement requirements-speed.lock
 	touch $@
 
 experiment: $(INSTALLED)  ## create experiments/NAME with the recipe of another experiment (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])

@@ -25,7 +25,7 @@ from context_nmt.report.pictures import draw_costs
 from context_nmt.report.published import Claim, read_papers
 from context_nmt.report.tables import DASH, DASH_CELL, EMPTY_CELL, Cell, Grid, GridRow, Heading
 from context_nmt.report.verdicts import Confound
-from context_nmt.report.writing import MAXIMUM_COLUMNS, write_report, write_tables
+from context_nmt.report.writing import write_report, write_tables
 from context_nmt.results.reading import read_all
 from context_nmt.settings.parameters import Experiment
 
@@ -100,7 +100,7 @@ def test_every_entry_is_on_both_pages_with_its_numbers_and_has_its_files(root):
         for comparison in comparisons_of(name, paper, read_all(root)):
             grid = comparison.page_grid
             found = page.findall(f".//table[@id='table-{grid.name}']/tbody/tr")
-            if 0 < len(grid.headings) <= MAXIMUM_COLUMNS:
+            if grid.headings and not re.match("Figures (8|16) to", comparison.table.id):
                 rows = [(row.find("th").text, [cell.text or "" for cell in row.findall("td")]) for row in found]
                 assert rows == [(row.label, [cell.text for cell in row.cells]) for row in grid.rows]
                 section = whole.split(f"\n## {grid.title}\n")[1].split("\n## ")[0]

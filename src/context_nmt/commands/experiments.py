@@ -196,6 +196,30 @@ def repro(
         raise typer.Exit(130) from None
 
 
+def why(
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="Its name in dvc.lock, such as train@transformer-1.")],
+    experiment: ExperimentFolder = Path(),
+) -> None:
+    """Show the code, settings or data that have changed since a stage or a stage before it ran.
+
+    Each line has a file that a stage has read in another version: of src/code/STAGE.json, the changed files of code; of
+    a plan, the changed keys with both values. Git's history has the earlier versions. Changes of code count even before
+    `dvc repro src/dvc.yaml` records them, changes of params.yaml when the plan stage has run.
+
+        Reads    EXPERIMENT/dvc.lock                       the hashes of what each stage has read
+                 EXPERIMENT/metrics/plans/, params.yaml    settings
+                 src/                                      code, and the history of src/code and plans in git
+        Writes   standard output                           a line for each changed file
+        Example  context-nmt why train@transformer-1 experiments/miniature-documents
+    """
+    from context_nmt.pipeline.why import reasons
+    from context_nmt.settings.parameters import Experiment, experiment_folder
+
+    found = reasons(Experiment(experiment_folder(experiment)), stage)
+    for line in found or [f"{stage}: nothing has changed since it ran"]:
+        typer.echo(line)
+
+
 def status(experiment: ExperimentFolder = Path()) -> None:
     """Show the state and the last line of each stage that `context-nmt repro --on slurm` submitted last.
 
@@ -270,4 +294,62 @@ def merge() -> None:
     from context_nmt.pipeline.dvc import resolve
 
     for line in resolve(Path()):
+        typer.echo(line)
+
+
+def pack(
+    experiment: ExperimentFolder,
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="The archive to write, NAME.tar.xz.")],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="VARIANT", help="Pack only this variant; can be repeated.")
+    ] = None,
+    seeds: Annotated[list[int] | None, typer.Option(help="Pack only this seed; can be repeated.")] = None,
+) -> None:
+    """Pack trainings and translations, to run them on a GPU without DVC.
+
+    The archive has the runs that are out of date, and those that they start from unless these are here. Text must be up
+    to date (`dvc repro bpe`). Students of a teacher are refused. Where the GPU is, `python -m tarfile -e FILE` unpacks
+    the archive, and `python run.py` in its folder trains, averages and translates, one run after another; it needs
+    torch, numpy, pydantic and safetensors. If it is stopped, the same command continues. `python run.py --pack-results
+    results.tar` then packs what has ended, for `context-nmt unpack`.
+
+        Reads    EXPERIMENT/metrics/plans/            settings
+                 EXPERIMENT/runs/binarized/           ids
+                 EXPERIMENT/runs/tokenized/, subwords/    truecasers, BPE codes or sentencepiece models
+                 EXPERIMENT/runs/models/              of the runs that others start from
+                 src/                                 the code that these stages run
+        Writes   FILE                                 the archive
+                 standard output                      the stages that it runs
+        Example  context-nmt pack tvsub-zh-en tvsub.tar.xz --only transformer
+    """
+    from context_nmt.pipeline.packing import pack as pack_runs
+    from context_nmt.settings.parameters import Experiment, experiment_folder
+
+    for stage in pack_runs(Experiment(experiment_folder(experiment)), output, only=only or (), seeds=seeds or ()):
+        typer.echo(stage)
+
+
+def unpack(
+    archive: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="What run.py --pack-results wrote; or all its parts, in order.")
+    ],
+) -> None:
+    """Put the results of a packed run where its stages would have written them.
+
+    DVC then takes these stages as up to date. Run the command in the project's folder. Results of other code, plans or
+    ids than those of this project are refused, as are changed files. A stage that has run here with other outputs is
+    kept. Without checkpoints or weights, use `context-nmt repro --allow-missing` afterwards, because `dvc repro` would
+    train again.
+
+        Reads    FILE                                  the results
+        Writes   EXPERIMENT/runs/decoded/, models/, training/    translations in units, weights if they were packed
+                 EXPERIMENT/metrics/curves/, hypotheses/         learning curves, translations
+                 EXPERIMENT/metrics/machines/                    processor, versions and commit of each stage
+                 EXPERIMENT/dvc.lock                             the stages
+                 standard output                                 a line for each stage
+        Example  context-nmt unpack results.tar
+    """
+    from context_nmt.pipeline.unpacking import unpack as unpack_results
+
+    for line in unpack_results(Path(), archive):
         typer.echo(line)

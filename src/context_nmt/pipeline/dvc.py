@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -32,6 +32,9 @@ from dvc.dependency import ParamsDependency
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.utils.serialize import dump_yaml, loads_yaml, modify_yaml
+from dvc_data.hashfile.hash_info import HashInfo
+from dvc_data.hashfile.meta import Meta
+from dvc_data.hashfile.tree import Tree
 from ruamel.yaml import YAML
 
 from context_nmt.files import UserError, replacing
@@ -41,6 +44,7 @@ WRITTEN = re.compile(r"(experiments/[^/]+/)?(metrics|reports)/|src/code/")
 BASE, OURS, THEIRS = "123"  # git's names of the versions of a file in conflict
 
 Entries = Mapping[str, Any]  # the stages of a dvc.lock
+Files = Mapping[str, Sequence[Any]]  # MD5 and size of files by path
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,80 @@ def read_stages(folder: Path) -> dict[str, Stage]:
         raise UserError(f"{error.filename}: no such file or folder; is its disk mounted?") from None
     order = TopologicalSorter({name: stages[name].upstream for name in sorted(stages)}).static_order()
     return {name: stages[name] for name in order}
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What DVC knows of a stage; paths start at the experiment's folder."""
+
+    command: str
+    changed: bool  # apart from files that are only missing, or not in dvc.lock
+    dependencies: dict[str, str]  # the hash of each file or folder that exists
+    outputs: dict[str, str]  # the hash of each output in dvc.lock, or ""
+
+
+def read_declarations(folder: Path, names: Collection[str]) -> dict[str, Declaration]:
+    """Return some stages of `folder/dvc.yaml`, in their order; names that it does not have are left out."""
+    with _stages_by_name(folder) as stages:
+        return {
+            name: Declaration(
+                command=stage.cmd,
+                changed=not all(out.hash_info for out in stage.outs) or stage.changed(allow_missing=True),
+                dependencies={_path(dep): dep.get_hash().value for dep in stage.deps if dep.exists},
+                outputs={_path(out): out.hash_info.value or "" for out in stage.outs},
+            )
+            for name, stage in stages.items()
+            if name in names
+        }
+
+
+def record_outputs(folder: Path, names: Iterable[str], files: Files) -> None:
+    """Write stages into dvc.lock and their outputs into the cache, as if they had run here.
+
+    `files` has the outputs of these stages that may be missing here.
+    """
+    dvcfile.modify_yaml = modify_quickly
+    with _stages_by_name(folder) as stages:
+        for stage in map(stages.__getitem__, names):
+            for item in (*stage.deps, *stage.outs):
+                if item.exists:
+                    item.save()
+                else:
+                    item.hash_info, item.meta = hash_of(_path(item), files)
+            for out in stage.outs:
+                if out.exists:
+                    out.commit(relink=False)
+            stage.dump(update_pipeline=False)
+
+
+def hash_of(path: str, files: Files) -> tuple[HashInfo, Meta]:
+    """Return DVC's hash of a file, or of a folder with all of `files` below it."""
+    if path in files:
+        return HashInfo("md5", files[path][0]), Meta(size=files[path][1])
+    tree: Any = Tree()  # type: ignore[no-untyped-call]
+    total, inside = 0, {name: file for name, file in files.items() if name.startswith(f"{path}/")}
+    for name, (digest, size) in inside.items():
+        tree.add(tuple(name.removeprefix(f"{path}/").split("/")), Meta(size=size), HashInfo("md5", digest))
+        total += size
+    tree.digest()
+    return tree.hash_info, Meta(size=total, nfiles=len(inside))
+
+
+@contextmanager
+def _stages_by_name(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield DVC's stages of `folder/dvc.yaml` by name; raise UserError for DVC's errors."""
+    logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # DVC's own bars would garble the display
+    path = str(folder.resolve() / "dvc.yaml")
+    try:
+        with Repo(str(folder.resolve()), _wait_for_lock=True) as repo, repo.lock:
+            yield {stage.name: stage for stage in repo.index.stages if stage.path == path}
+    except DvcException as error:
+        raise UserError(f"{folder}: DVC: {error}") from None
+
+
+def _path(item: Any) -> str:
+    """Return the path of a dependency or output from the folder of its dvc.yaml."""
+    return Path(os.path.relpath(item.fs_path, item.stage.wdir)).as_posix()
 
 
 def resolve(folder: Path) -> list[str]:

@@ -237,6 +237,11 @@ def _judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, L
     return verdicts
 
 
+def claim_id(paper: str, claim: Claim) -> str:
+    """Return PAPER/CLAIM, with the words of the claim."""
+    return f"{paper}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}"
+
+
 def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
     """Write metrics/claims.json, with the meaning of its fields, and claims.csv, which lacks those that are nested."""
     content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
@@ -294,7 +299,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         }
         values["p"] = min(designated.p_values)
     return ClaimRow(
-        id=f"{name}/{'-'.join(re.findall(r'[a-z0-9]+', claim.says.lower()))}",
+        id=claim_id(name, claim),
         paper=paper.name,
         says=claim.says,
         place=claim.place,

@@ -152,6 +152,11 @@ class PaperTable(Checked):
         return any(column.metric not in COST_METRICS for column in self.columns)
 
     @property
+    def is_by_layer_and_tag(self) -> bool:
+        """Whether it has a column for each layer and each tag, such as a group of words."""
+        return all(column.layer is not None and column.tag for column in self.columns)
+
+    @property
     def compared(self) -> tuple[PaperRow, ...]:
         """The rows that are compared with a baseline."""
         return tuple(row for row in self.rows if row.baseline)

@@ -28,8 +28,6 @@ from context_nmt.report.verdicts import SEEDS_FOR_VERDICT
 from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.settings.parameters import Experiment
 
-MAXIMUM_COLUMNS = 50  # of a table on a page
-
 
 @dataclass(frozen=True)
 class Chapter:
@@ -48,15 +46,17 @@ class Chapter:
     @property
     def shown(self) -> list[Comparison]:
         """The tables on its page."""
-        return [entry for entry in self.comparisons if 0 < len(entry.page_grid.headings) <= MAXIMUM_COLUMNS]
+        left_out = [name for names in self.left_out.values() for name in names]
+        return [comparison for comparison in self.comparisons if comparison.table.id not in left_out]
 
     @property
     def left_out(self) -> dict[str, list[str]]:
         """The tables that are only files, by the reason."""
-        widths = {entry.table.id: len(entry.page_grid.headings) for entry in self.comparisons}
+        with_numbers = [comparison.table for comparison in self.comparisons if comparison.page_grid.headings]
+        tables = [comparison.table for comparison in self.comparisons]
         return {
-            "No number, published or ours": [name for name, width in widths.items() if not width],
-            "Too wide for a page": [name for name, width in widths.items() if width > MAXIMUM_COLUMNS],
+            "No number, published or ours": [table.id for table in tables if table not in with_numbers],
+            "Too wide for a page": [table.id for table in with_numbers if table.is_by_layer_and_tag],
         }
 
     @property

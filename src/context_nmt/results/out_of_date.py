@@ -45,7 +45,7 @@ def earlier_code(experiment: Experiment) -> tuple[str, Collection[str]]:
     """
     record = read_yaml(EARLIER_CODE)
     entry = record["experiments"].get(experiment.parameters.resolve().parent.name, {})
-    if entry.get("parameters") != _digest(experiment.parameters):
+    if entry.get("parameters") != digest_of(experiment.parameters):
         return "", ()
     return record["commit"], entry["out_of_date"]
 
@@ -107,6 +107,14 @@ class LockFile:
         name, _ = self.outputs.get(path.relative_to(self.experiment.folder).as_posix(), ("", ""))
         return name != "" and self._has_unchanged_inputs(name)
 
+    def producers(self, path: str) -> set[str]:
+        """Return the stages that write a path, a file in it or a folder around it."""
+        return {
+            name
+            for output, (name, _) in self.outputs.items()
+            if f"{path}/".startswith(f"{output}/") or f"{output}/".startswith(f"{path}/")
+        }
+
     def _has_unchanged_inputs(self, name: str) -> bool:
         if name not in self._checked:
             dependencies = self.stages[name].get("deps", [])
@@ -119,27 +127,23 @@ class LockFile:
         file = self.experiment.folder / path
         # in git, and rebuilt in seconds, or from the user
         if path.startswith(("metrics/plans/", "external/")) or "src/code/" in path:
-            return not file.exists() or digest == _digest(file)
+            return not file.exists() or digest == digest_of(file)
         if path.startswith("runs/pairs/"):  # what the pair stage would write now
             pairs = system_pairs(self.experiment, file.stem)
             return pairs is not None and digest == _md5(json_text(pairs).encode())
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
-        producers = {
-            name
-            for output, (name, _) in self.outputs.items()
-            if f"{path}/".startswith(f"{output}/") or f"{output}/".startswith(f"{path}/")
-        }
+        producers = self.producers(path)
         has_producer = bool(producers) or not path.startswith("runs/")
         return has_producer and all(self._has_unchanged_inputs(name) for name in producers)
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
     """Return the MD5 that DVC records for a file or a folder."""
     if path.is_file():
         return _md5(path.read_bytes())
     files = sorted(file for file in path.rglob("*") if file.is_file())
-    entries = [{"md5": _digest(file), "relpath": file.relative_to(path).as_posix()} for file in files]
+    entries = [{"md5": digest_of(file), "relpath": file.relative_to(path).as_posix()} for file in files]
     return _md5(json.dumps(entries).encode()) + ".dir"
 
 

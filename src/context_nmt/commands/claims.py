@@ -1,0 +1,145 @@
+"""Check claims, train their systems again, and count the seeds that a comparison needs."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from context_nmt.files import UserError
+
+PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="A file of src/context_nmt/report/papers.")]
+ClaimName = Annotated[str, typer.Argument(metavar="CLAIM", help="The part of its id after PAPER/.")]
+
+
+def verify(
+    paper: PaperName = "",
+    claim: ClaimName = "",
+    experiment: Annotated[
+        Path, typer.Option(metavar="EXPERIMENT", help="Check the claims of this experiment's own report.")
+    ] = Path(),
+    train: Annotated[
+        bool, typer.Option("--train", help="Train the systems of one claim again, and compare the runs instead.")
+    ] = False,
+    seeds: Annotated[
+        str | None, typer.Option(help="With --train, seeds such as 1,2. Default: the committed ones.")
+    ] = None,
+    copy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="With --train, the clone to train in; the same command continues there. Default: a temporary folder.",
+        ),
+    ] = None,
+) -> None:
+    """Check claims from the files in git, and say for each whether it agrees with what is committed, or what differs.
+
+    This needs no model and no DVC cache. Of every system that a claim compares, in all experiments that can test it,
+    the files are compared with their hashes in dvc.lock; BLEU and other scores are computed from the translations and
+    the references, and accuracies from the outcomes of contrastive items; rows of results.csv, differences over seeds,
+    intervals, p-values and verdicts are computed from the rows of all runs. References that are not here are generated
+    if the corpus is a miniature; the scores of other corpora are taken from their rows, as are measures that need a
+    model, the training text or a clock. The last lines name them.
+
+    --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
+    run lies: on the same kind of processor, its files are equal in every byte; on another, its number should lie in the
+    prediction interval of a further run (Student's t over the committed seeds). If nothing has changed, the probability
+    that any run of the claim lies outside is at most 1% (Bonferroni); the exit status is then 1. With fewer than three
+    committed seeds there is no interval. The clone has the code of the last commit.
+
+        Reads    EXPERIMENT/metrics/, dvc.lock    what is in git, also that of experiments/*
+                 EXPERIMENT/data/CORPUS/          the references, if they are here
+        Writes   standard output                  a line for each claim, with a line for each difference below it;
+                                                  the exit status is 1 if there is one
+                 FOLDER/                          with --train, a clone with the new runs
+        Example  context-nmt verify dual_contextual enc-dc-is-better-than-the-transformer
+    """
+    if not train and (seeds or copy):
+        raise UserError("--seeds and --copy need --train")
+    if train:
+        _train(experiment, paper, claim, seeds, copy)
+        return
+    from context_nmt.report.verification import check_claims, unscored_notes
+    from context_nmt.settings.parameters import Experiment, experiment_folder
+
+    checked = []
+    for one in check_claims(Experiment(experiment_folder(experiment)), paper, claim):
+        typer.echo(f"{one.id}: {'differs' if one.faults else 'agrees'}: {one.verdict}")
+        for fault in one.faults:
+            typer.echo(f"    {fault}")
+        checked.append(one)
+    typer.echo("")
+    for note in unscored_notes(checked):
+        typer.echo(note)
+    if wrong := sum(bool(one.faults) for one in checked):
+        raise UserError(f"{wrong} of {len(checked)} claims differ from what is committed")
+
+
+def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path | None) -> None:
+    from context_nmt.pipeline.retraining import FALSE_ALARMS, compare_runs, designated_outcome, train_again
+    from context_nmt.settings.parameters import Experiment, experiment_folder
+
+    if not claim:
+        raise UserError("--train needs PAPER and CLAIM")
+    outcome = designated_outcome(Experiment(experiment_folder(experiment)), paper, claim)
+    try:
+        chosen = [int(word) for word in seeds.split(",")] if seeds else [*outcome.results.settings.seeds]
+    except ValueError:
+        raise UserError(f"--seeds is {seeds!r}; it must be numbers such as 1,2") from None
+    with TemporaryDirectory() as folder:
+        runs = compare_runs(outcome, train_again(outcome, chosen, copy or Path(folder) / "clone"))
+    for run in runs:
+        typer.echo(run)
+    typer.echo(f"probability that any of {len(runs)} runs lies outside by chance: at most {FALSE_ALARMS:.0%}")
+    if outside := [run.name for run in runs if run.is_outside]:
+        raise UserError(f"{', '.join(outside)}: not a run of the committed systems, or a chance of {FALSE_ALARMS:.0%}")
+
+
+def power(
+    name: Annotated[
+        str, typer.Argument(metavar="PAPER|EXPERIMENT", help="Default: every experiment with three seeds or more.")
+    ] = "",
+    difference: Annotated[
+        list[float] | None, typer.Option(help="True difference to be found; can be repeated. Default: 0.3, 0.5 and 1.")
+    ] = None,
+) -> None:
+    """Show how many seeds a comparison needs to find a difference with 80% and with 90% power.
+
+    The spread is that of the paired differences over the seeds that have been run, without a prior of their variance.
+    Power is that of a two-sided paired t test (noncentral t) at the level of verdicts: 5% or, for a PAPER, 5% divided
+    by the number of its primary claims, the first step of Holm's correction. Five seeds are the fewest for a verdict.
+    A spread from few seeds is itself uncertain: with five, the true one can be 0.6 to 2.9 times as large (95%).
+
+        Reads    metrics/           of all experiments, or of EXPERIMENT
+        Writes   standard output    a row for each pair of systems: seeds there, standard deviation of the differences,
+                                    and for each difference the seeds for 80% / 90% power; then the pooled deviation,
+                                    with the smallest and the largest
+        Example  context-nmt power experiments/miniature-dual-contextual --difference 0.5
+    """
+    from context_nmt.report.power import POWERS, pairs_of_experiment, pairs_of_paper, power_table
+    from context_nmt.report.published import read_papers
+    from context_nmt.results.metrics import SIGNIFICANCE_LEVEL
+    from context_nmt.results.reading import read_all, read_results
+    from context_nmt.settings.parameters import Experiment, experiment_folder
+
+    differences, papers = difference or [0.3, 0.5, 1.0], read_papers()
+    if wrong := [value for value in differences if value <= 0]:
+        raise UserError(f"--difference is {wrong[0]:g}; it must be above 0")
+    if name in papers:
+        tables = {name: pairs_of_paper(papers[name], read_all(Experiment(experiment_folder(Path()))))}
+    elif name:
+        folder = experiment_folder(Path(name))
+        tables = {str(folder): (pairs_of_experiment(read_results(Experiment(folder))), SIGNIFICANCE_LEVEL)}
+    else:
+        experiments = read_all(Experiment(experiment_folder(Path())))
+        found = {one.folder or "default experiment": pairs_of_experiment(one) for one in experiments}
+        tables = {title: (pairs, SIGNIFICANCE_LEVEL) for title, pairs in found.items() if pairs}
+    tables = {title: of for title, of in tables.items() if of[0]}
+    if not tables:
+        raise UserError(f"{name or 'the project'}: no two systems have three seeds or more, so their spread is unknown")
+    for title, (pairs, level) in tables.items():
+        typer.echo(f"{title}: seeds for {' / '.join(f'{p:.0%}' for p in POWERS)} power at a level of {level:.2g}")
+        rows = power_table(pairs, differences, level)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

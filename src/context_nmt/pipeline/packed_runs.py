@@ -1,0 +1,243 @@
+"""Run the trainings and translations of an archive of `context-nmt pack`, on a machine that has neither DVC nor text.
+
+The unpacked archive is laid out like an experiment, with the code in src/. Its run.py calls `main`. This module and all
+that it imports need only torch, numpy, pydantic and safetensors. Translations stay in units, because joining them to
+text needs the text tools; `context-nmt unpack` does it.
+"""
+
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import platform
+import shlex
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from context_nmt.command_line import Unfinished, one_line_errors
+from context_nmt.files import UserError, read_json, replacing, sha256, write_json
+from context_nmt.progress import say
+from context_nmt.settings.run_layout import RunLayout, run_name
+
+MANIFEST = "manifest.json"
+RECORDS = "records"  # folder of a file per step that has ended
+MEBIBYTE = 2**20
+CHECKPOINTS, MODELS = "runs/training/", "runs/models/"
+LEFT_OUT = {"all": (), "models": (CHECKPOINTS,), "none": (CHECKPOINTS, MODELS)}  # by --weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A stage of dvc.yaml that runs elsewhere; paths start at the experiment's folder."""
+
+    stage: str  # train@transformer-1
+    command: str
+    dependencies: dict[str, str]  # DVC's hash of each file or folder that the checkout has
+    outputs: list[str]
+    after: list[str]  # the steps that write its other dependencies
+
+    @property
+    def words(self) -> list[str]:
+        """The name of the stage's file, the variant, the seed and options."""
+        return shlex.split(self.command)[2:]  # without "python stages"
+
+
+def output_files(folder: Path, outputs: Iterable[str]) -> dict[str, list[Any]]:
+    """Return the MD5, by which DVC knows it, and the size of each file of some outputs."""
+    roots = [folder / output for output in outputs]
+    paths = [path for root in roots for path in (sorted(root.rglob("*")) if root.is_dir() else [root])]
+    files = dict[str, list[Any]]()
+    for path in paths:
+        if path.is_file():
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+            files[path.relative_to(folder).as_posix()] = [digest, path.stat().st_size]
+    return files
+
+
+class PackedRuns:
+    """The folder of an unpacked archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_json(folder / MANIFEST)
+        self.steps = {step["stage"]: Step(**step) for step in self.manifest["steps"]}
+
+    def check_files(self) -> None:
+        """Raise UserError if a file is not as it was packed."""
+        for name, digest in self.manifest["files"].items():
+            if not (self.folder / name).is_file() or sha256(self.folder / name) != digest:
+                raise UserError(f"{self.folder / name}: not as it was packed; unpack the archive again")
+
+    def record(self, stage: str) -> Path:
+        """Return the file that is written when a step has ended."""
+        return self.folder / RECORDS / f"{stage}.json"
+
+    def has_ended(self, step: Step) -> bool:
+        """Return whether a step has ended, on the outputs that the steps before it have now."""
+        path = self.record(step.stage)
+        if not path.is_file() or not all(self.record(stage).is_file() for stage in step.after):
+            return False
+        record = read_json(path)
+        return record["step"] == asdict(step) and record["after"] == self._digests(step)
+
+    def _digests(self, step: Step) -> dict[str, str]:
+        return {stage: sha256(self.record(stage)) for stage in step.after}
+
+    def run(self, device: str, only: Collection[str]) -> None:
+        """Run the steps that have not ended, each in its own process; raise SystemExit with its status if it fails.
+
+        SIGTERM is passed on, so that a training saves its state; then raise Unfinished. With `only`, run the steps of
+        these variants and those that they come after.
+        """
+        chosen, stopped, processes = self._steps_of(only), list[int](), list[subprocess.Popen[bytes]]()
+
+        def stop(number: int, _: object) -> None:
+            stopped.append(number)
+            for process in processes:
+                process.terminate()
+
+        signal.signal(signal.SIGTERM, stop)
+        for number, step in enumerate(chosen, start=1):
+            if self.has_ended(step):
+                continue
+            say(f"{step.stage}: step {number} of {len(chosen)}")
+            command = [sys.executable, str(self.folder / "run.py"), "--step", step.stage, "--device", device]
+            processes[:] = [subprocess.Popen(command)] if not stopped else []
+            status = processes[0].wait() if processes else 0
+            if stopped:
+                raise Unfinished(f"SIGTERM at {step.stage}; the same command continues")
+            if status:
+                sys.exit(status)
+        say(f"all {len(chosen)} steps have ended; next: python run.py --pack-results FILE")
+
+    def _steps_of(self, only: Collection[str]) -> list[Step]:
+        variants = {step.words[1] for step in self.steps.values()}
+        for name in only:
+            if name not in variants:
+                raise UserError(f"--only {name!r}: not in this archive; there are {', '.join(sorted(variants))}")
+        chosen = set[str]()
+        for step in reversed(self.steps.values()):
+            if not only or step.words[1] in only or step.stage in chosen:
+                chosen |= {step.stage, *step.after}
+        return [step for step in self.steps.values() if step.stage in chosen]
+
+    def run_step(self, stage: str, device: str) -> None:
+        """Run one step in this process, and record its outputs with the machine."""
+        import numpy as np
+        import torch
+
+        from context_nmt.models.devices import device_named, processor_name
+
+        step = self.steps[stage]
+        self.record(stage).unlink(missing_ok=True)
+        after = self._digests(step)
+        _run_stage(RunLayout(self.folder), step.words, device)
+        machine = {"processor": processor_name(device_named(device)), "python": platform.python_version()}
+        machine |= {"torch": torch.__version__, "numpy": np.__version__, "system": platform.platform()}
+        translations = RunLayout(self.folder).hypotheses(run_name(step.words[1], int(step.words[2])))
+        translations.unlink(missing_ok=True)  # in units; `context-nmt unpack` writes it from runs/decoded
+        files = output_files(self.folder, step.outputs)
+        record = {"step": asdict(step), "after": after, "outputs": files, "machine": machine}
+        write_json(self.record(stage), record | {"commit": self.manifest["commit"]})
+
+    def pack_results(self, output: Path, weights: str, part_size: int | None) -> None:
+        """Write what the ended steps have made to a tar file, or to parts FILE.001, … of at most `part_size` MiB."""
+        records = [read_json(self.record(name)) for name, step in self.steps.items() if self.has_ended(step)]
+        if not records:
+            raise UserError(f"{self.folder / RECORDS}: no step has ended yet; run python run.py")
+        names = [name for record in records for name in record["outputs"] if not name.startswith(LEFT_OUT[weights])]
+        files = {name: sha256(self.folder / name) for name in names}
+        manifest = {"experiment": self.manifest["experiment"], "records": records, "files": files}
+        for part in output.parent.glob(f"{output.name}.[0-9][0-9][0-9]"):
+            part.unlink()  # of an earlier call
+        with replacing(output) as temporary, gzip.open(temporary, "wb", compresslevel=6) as file:
+            write_archive(file, {MANIFEST: json.dumps(manifest).encode()}, {n: self.folder / n for n in names})
+        paths = split(output, part_size * MEBIBYTE) if part_size else [output]
+        say(f"written: {', '.join(map(str, paths))}: {len(records)} of {len(self.steps)} steps")
+
+
+def _run_stage(experiment: RunLayout, words: list[str], device: str) -> None:
+    """Do what a stage of stages/ does, without typer."""
+    name, variant, seed, *options = words
+    if name == "train":
+        from context_nmt.training.trainer import train_run
+
+        start = options[options.index("--start") + 1] if "--start" in options else None
+        train_run(experiment, variant, int(seed), device=device, start=start)
+    elif name == "average":
+        from context_nmt.models.averaging import average_run
+
+        average_run(experiment, variant, int(seed))
+    else:
+        from context_nmt.decoding.decoding_run import decode_run
+
+        text_chain = ModuleType("context_nmt.corpus.text_chain")
+        text_chain.TextChain = _UnitsAsText  # type: ignore[attr-defined]
+        sys.modules[text_chain.__name__] = text_chain
+        decode_run(experiment, variant, int(seed), device=device)
+
+
+class _UnitsAsText:
+    """Stands in for TextChain, which needs the text tools; `context-nmt unpack` writes the zip of translations."""
+
+    def __init__(self, folder: Path) -> None:
+        pass
+
+    def target_tokens(self, lines: Iterable[str]) -> Iterator[str]:
+        return iter(lines)
+
+
+def write_archive(output: Any, contents: dict[str, bytes], files: dict[str, Path]) -> None:
+    """Write a tar file without dates and owners to a binary file."""
+    with tarfile.open(fileobj=output, mode="w|") as archive:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for name, path in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = path.stat().st_size
+            with path.open("rb") as file:
+                archive.addfile(member, file)
+
+
+def split(path: Path, size: int) -> list[Path]:
+    """Replace a file by parts of at most `size` bytes, PATH.001 and so on."""
+    parts = list[Path]()
+    with path.open("rb") as file:
+        while content := file.read(size):
+            parts.append(path.with_name(f"{path.name}.{len(parts) + 1:03d}"))
+            with replacing(parts[-1]) as temporary:
+                temporary.write_bytes(content)
+    path.unlink()
+    return parts
+
+
+def main(folder: Path) -> None:
+    """Parse the arguments of run.py, and run or pack; errors are those of `one_line_errors`."""
+    parser = argparse.ArgumentParser(prog="python run.py", description=__doc__.split("\n")[0])
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one")
+    parser.add_argument("--only", action="append", default=[], metavar="VARIANT", help="can be repeated")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    parser.add_argument("--pack-results", type=Path, metavar="FILE", help="write what the ended steps made")
+    parser.add_argument("--weights", choices=LEFT_OUT, default="models", help="models: without checkpoints")
+    parser.add_argument("--part-size", type=int, metavar="MIB", help="write parts of at most this size: FILE.001, …")
+    options = parser.parse_args()
+    with one_line_errors():
+        packed = PackedRuns(folder)
+        if options.pack_results:
+            packed.pack_results(options.pack_results, options.weights, options.part_size)
+        elif options.step:
+            packed.run_step(options.step, options.device)
+        else:
+            packed.check_files()
+            packed.run(options.device, options.only)

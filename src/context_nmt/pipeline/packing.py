@@ -1,0 +1,181 @@
+"""Pack the trainings and translations of an experiment that are out of date, to run them where there is no DVC."""
+
+import json
+import lzma
+import subprocess
+from collections.abc import Collection, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from context_nmt.code_closure import OUTDATED_MESSAGE, UNHASHED_MODULES, closure, module_file, outdated_code_files
+from context_nmt.files import UserError, read_json, replacing, sha256
+from context_nmt.models.averaging import copy_text_files
+from context_nmt.pipeline.dvc import Stage, read_declarations, read_stages
+from context_nmt.pipeline.packed_runs import MANIFEST, Step, write_archive
+from context_nmt.settings import some_names
+from context_nmt.settings.parameters import Experiment, training_of
+from context_nmt.settings.run_layout import run_name
+
+TRAININGS = ("train", "train_document", "train_continued")
+PACKED = (*TRAININGS, "average", "decode")
+DISTILLATION = ("distill", "train_distilled")
+# Most of an archive is ids, of two bytes each; the dictionary is as large as those of some millions of sentences.
+COMPRESSION = {"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1, "dict_size": 2**26}
+RUN = """\
+\"\"\"Run the steps of this archive: `python run.py --help`.\"\"\"
+
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER / "src"), str(FOLDER)]
+
+from context_nmt.pipeline.packed_runs import main  # noqa: E402
+
+main(FOLDER)
+"""
+
+
+def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), seeds: Collection[int] = ()) -> list[str]:
+    """Write one archive, and return the names of the stages that it runs.
+
+    These are the trainings, averagings and translations of `only` some variants and seeds, or all, that are out of
+    date, and those whose outputs they need and that are out of date or missing here. Raise UserError if plans, text or
+    code are not up to date, for students of a teacher, and if nothing is left to run.
+    """
+    settings, folder = experiment.settings, experiment.folder
+    root = folder / settings.root
+    for key, given, known in (("--only", only, settings.variants), ("--seeds", seeds, settings.seeds)):
+        for value in given:
+            if value not in known:
+                names = some_names(str(value), [*map(str, known)])
+                raise UserError(f"{key} {value}: not in {experiment.parameters}; there are {names}")
+    if outdated := outdated_code_files(root):
+        raise UserError(OUTDATED_MESSAGE.format(files=", ".join(outdated), root=root.resolve()))
+    wanted = [
+        f"{stage}@{run_name(variant, seed)}"
+        for variant in only or settings.variants
+        for seed in seeds or settings.seeds
+        for stage in (training_of(settings.train, variant).stage, "average", "decode")
+    ]
+    stages = read_stages(folder)
+    chosen, inputs = choose(wanted, stages)
+    if not chosen:
+        raise UserError(f"{experiment.parameters}: these runs are up to date; there is nothing to pack")
+    steps = _steps(folder, chosen, stages)
+    with TemporaryDirectory() as text:
+        files = dict(_data_files(experiment, steps, inputs, Path(text))) | dict(_code_files(root, experiment, steps))
+        manifest = {
+            "experiment": folder.resolve().relative_to(root.resolve()).as_posix(),
+            "commit": _commit(root),
+            "steps": [asdict(step) for step in steps],
+            "files": {name: sha256(path) for name, path in files.items()},
+        }
+        with replacing(output) as temporary, lzma.open(temporary, "wb", filters=[COMPRESSION]) as file:
+            top = output.name.partition(".")[0]
+            contents = {f"{top}/{MANIFEST}": json.dumps(manifest, indent=1).encode(), f"{top}/run.py": RUN.encode()}
+            packed = {f"{top}/{name}": path for name, path in files.items()}
+            write_archive(file, contents, packed)
+    return [step.stage for step in steps]
+
+
+def choose(wanted: Collection[str], stages: dict[str, Stage]) -> tuple[list[str], set[Path]]:
+    """Return the stages to run, in their order, and the outputs of other runs that they read.
+
+    Raise UserError if one of them cannot run elsewhere.
+    """
+    chosen, inputs = set[str](), set[Path]()
+
+    def add(name: str) -> None:
+        stage, kind = stages[name], name.partition("@")[0]
+        if kind in DISTILLATION:
+            raise UserError(
+                f"{name}: a student needs its teacher's translations, which cannot be packed; run `dvc repro {name}` on"
+                " one machine, and name other variants with --only"
+            )
+        if kind not in PACKED:
+            raise UserError(f"{name} is not up to date here, and cannot be packed; run `dvc repro {name}` first")
+        chosen.add(name)
+        for path in map(Path, stage.dependencies):
+            for producer in sorted(stage.upstream - chosen):
+                if not any(
+                    path.is_relative_to(out) or Path(out).is_relative_to(path) for out in stages[producer].outputs
+                ):
+                    continue
+                if must_run(producer) or not path.exists():
+                    add(producer)
+                elif producer.partition("@")[0] in PACKED:
+                    inputs.add(path)
+
+    def must_run(name: str) -> bool:
+        return stages[name].changed or stages[name].is_new or not chosen.isdisjoint(stages[name].upstream)
+
+    count = -1
+    while count < len(chosen):  # a stage may need one that was up to date so far
+        count = len(chosen)
+        for name in wanted:
+            if name not in chosen and must_run(name):
+                add(name)
+    return [name for name in stages if name in chosen], inputs
+
+
+def _steps(folder: Path, chosen: list[str], stages: dict[str, Stage]) -> list[Step]:
+    declarations, steps = read_declarations(folder, chosen), []
+    outputs = {output: name for name in chosen for output in declarations[name].outputs}
+    for name in chosen:
+        declaration = declarations[name]
+        hashes = {
+            path: digest
+            for path, digest in declaration.dependencies.items()
+            if not any(Path(path).is_relative_to(output) for output in outputs)
+        }
+        after = [other for other in chosen if other in stages[name].upstream]
+        paths = [*declaration.outputs]
+        command = declaration.command
+        steps.append(Step(stage=name, command=command, dependencies=hashes, outputs=paths, after=after))
+    return steps
+
+
+def _data_files(experiment: Experiment, steps: list[Step], inputs: set[Path], text: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the plans, ids, models of text and other runs' files that the steps read; `text` is an empty folder."""
+    folder = experiment.folder.resolve()
+    for variant in sorted({step.words[1] for step in steps}):
+        for part in ("training", "averaging", "decoding"):
+            yield f"metrics/plans/{variant}/{part}.json", experiment.plan(variant, part)
+    for path in sorted(experiment.binarized.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(experiment.folder).as_posix(), path
+    copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, text)
+    for path in sorted(text.iterdir()):  # averaging finds the files that it copies in either folder
+        for destination in ("tokenized", "subwords"):
+            yield f"runs/{destination}/{path.name}", path
+    for path in sorted(inputs):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                yield file.relative_to(folder).as_posix(), file
+
+
+def _code_files(root: Path, experiment: Experiment, steps: list[Step]) -> Iterator[tuple[str, Path]]:
+    """Yield the modules that the steps can import, and those that their plans name."""
+    package = root / "src/context_nmt"
+    starts = [package / "pipeline/packed_runs.py"]
+    starts += [root / "stages" / f"{name}.py" for name in sorted({step.words[0] for step in steps})]
+    for variant in sorted({step.words[1] for step in steps}):
+        for module in read_json(experiment.plan(variant, "training"))["code"]:
+            path = module_file(module, root)
+            if not path.is_relative_to(root):
+                raise UserError(f"{module}: is not in the project; copy its file into the project's folder")
+            starts.append(path)
+    for name in (*closure(root, *starts), *(f"src/context_nmt/{name}" for name in UNHASHED_MODULES)):
+        if not name.startswith("stages/"):
+            yield name, root / name
+
+
+def _commit(root: Path) -> str | None:
+    """Return the commit of the project, with -dirty if files differ from it; None without git."""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return None

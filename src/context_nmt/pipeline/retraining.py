@@ -1,0 +1,147 @@
+"""Train the systems of a claim again in a copy of the project, and compare the runs with the committed ones."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, stdev
+
+from ruamel.yaml import YAML
+from scipy.stats import t as student
+
+from context_nmt.corpus.hypotheses import digests
+from context_nmt.files import UserError, replacing
+from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, Outcome, outcomes_of
+from context_nmt.report.published import read_papers
+from context_nmt.report.verification import choose_claims
+from context_nmt.results.reading import read_all, read_results
+from context_nmt.results.table import Results
+from context_nmt.settings.parameters import Experiment
+from context_nmt.settings.run_layout import run_name
+
+FALSE_ALARMS = 0.01  # probability that any run of a claim lies outside its interval though nothing has changed
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run that was trained again."""
+
+    name: str
+    value: float
+    interval: tuple[float, float] | None  # where a further run lies; None with too few committed seeds
+    differing: tuple[str, ...] | None  # its files with other bytes; None if the seed is not among the committed ones
+    processors: tuple[str, str]  # of the committed run and of the new one
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether chance does not explain its value."""
+        return self.interval is not None and not self.interval[0] <= self.value <= self.interval[1]
+
+    def __str__(self) -> str:
+        if self.differing == ():
+            return f"{self.name}: {self.value:.4f}, equal in every byte"
+        where = "no interval, because fewer than three seeds are committed"
+        if self.interval:
+            where = f"{'OUTSIDE' if self.is_outside else 'inside'} [{self.interval[0]:.4f}, {self.interval[1]:.4f}]"
+        files = (
+            "no committed run with this seed" if self.differing is None else f"differs in {', '.join(self.differing)}"
+        )
+        before, now = (processor or "unknown" for processor in self.processors)
+        return f"{self.name}: {self.value:.4f}, {where}; {files}; processor: {now}, committed: {before}"
+
+
+def designated_outcome(experiment: Experiment, paper: str, claim: str) -> Outcome:
+    """Return a claim in the experiment that judges it; raise UserError if it has no numbers or needs no training."""
+    (of_claim,) = choose_claims(read_papers(), paper, claim).values()
+    outcome = next((found for found in outcomes_of(*of_claim, read_all(experiment)) if found.is_designated), None)
+    if outcome is None:
+        raise UserError(f"{claim}: there are no committed numbers to compare with; `{of_claim[1].command}` makes them")
+    if outcome.claim.is_cost:
+        raise UserError(f"{claim}: a speed does not depend on training; python -m benchmarks.variants measures it")
+    return outcome
+
+
+def train_again(outcome: Outcome, seeds: Sequence[int], copy: Path) -> Experiment:
+    """Run the pipeline for the systems of a claim in a clone of the project; a second call continues the first.
+
+    The clone has the committed code and settings, and no results in its cache, so everything is trained. Raise
+    UserError if a stage fails.
+    """
+    experiment = outcome.results.experiment
+    root, copy = (experiment.folder / experiment.settings.root).resolve(), copy.resolve()
+    folder = copy / experiment.folder.resolve().relative_to(root)
+    if not (copy / ".git").exists():
+        _run(["git", "clone", "--quiet", str(root), str(copy)], root)
+    corpus = experiment.settings.corpus.name
+    if corpus not in experiment.settings.download and not (folder / "data" / corpus).exists():
+        (folder / "data" / corpus).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "data" / corpus).symlink_to(experiment.corpus.resolve())
+    yaml, path = YAML(), folder / "params.yaml"
+    values = yaml.load(path.read_text(encoding="utf-8"))
+    values["seeds"] = [*seeds]
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        yaml.dump(values, file)
+    only = [word for name in sorted(outcome.trained_variants) for word in ("--only", name)]
+    _run([sys.executable, "-m", "context_nmt", "repro", str(folder.relative_to(copy)), *only], copy)
+    return Experiment(folder)
+
+
+def compare_runs(outcome: Outcome, again: Experiment) -> list[NewRun]:
+    """Compare runs with the prediction interval of a further run, Student's t over the committed seeds.
+
+    A run with a committed seed on another processor is at most as far from the mean as a further seed, so the rate of
+    false alarms is at most FALSE_ALARMS, by Bonferroni over all runs.
+    """
+    results, experiment = read_results(again), outcome.results.experiment
+    systems = {system.variant: system for system in (outcome.system, *outcome.rivals)}
+    level = FALSE_ALARMS / (len(systems) * len(results.settings.seeds))
+    runs = []
+    for name, system in systems.items():
+        committed = system.by_seed
+        interval = None
+        if len(committed) >= MINIMUM_SEEDS_OF_INTERVAL:
+            quantile = float(student.ppf(1 - level / 2, len(committed) - 1))
+            half = quantile * stdev(committed) * sqrt(1 + 1 / len(committed))
+            interval = fmean(committed) - half, fmean(committed) + half
+        new_values = replace(system, results=results).by_seed
+        for seed, value in zip(results.settings.seeds, new_values, strict=True):
+            is_known = seed in outcome.results.settings.seeds
+            differing = _differing(experiment, again, run_name(name, seed)) if is_known else None
+            processors = _processor(outcome.results, name, seed), _processor(results, name, seed)
+            runs.append(NewRun(run_name(name, seed), value, interval, differing, processors))
+    return runs
+
+
+def _processor(results: Results, name: str, seed: int) -> str:
+    return results.processors.get((name, seed), "")
+
+
+def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str, ...]:
+    """Return the files of a run whose bytes differ; a zip may be compressed in another way."""
+    paths = [
+        [
+            *(experiment.hypotheses(run), experiment.curve(run), experiment.scores(run), experiment.analyses(run)),
+            *(experiment.contrastive(run), experiment.contrastive_outcomes(run)),
+        ]
+        for experiment in (committed, again)
+    ]
+
+    def content(path: Path) -> object:
+        return digests(path) if path.suffix == ".zip" else path.read_bytes()
+
+    return tuple(
+        str(first.relative_to(committed.folder))
+        for first, second in zip(*paths, strict=True)
+        if first.exists() and (not second.exists() or content(first) != content(second))
+    )
+
+
+def _run(command: list[str], folder: Path) -> None:
+    status = subprocess.run(
+        command, cwd=folder, check=False, env=os.environ | {"PYTHONPATH": str(folder / "src")}
+    ).returncode
+    if status:
+        raise UserError(f"{' '.join(command)} in {folder} has ended with status {status}; its output is above")

@@ -1,0 +1,189 @@
+"""Put results of an archive's run.py where the stages would have written them, for DVC as if they had run here."""
+
+import gzip
+import json
+import shutil
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
+
+from context_nmt.code_closure import OUTDATED_MESSAGE, outdated_code_files
+from context_nmt.corpus.binarized import BinarizedCorpus
+from context_nmt.corpus.hypotheses import write_hypotheses
+from context_nmt.corpus.text_chain import TextChain
+from context_nmt.files import UserError, iterate_lines, locked, read_json, sha256, write_json
+from context_nmt.models.averaging import copy_text_files
+from context_nmt.pipeline.checks import experiments
+from context_nmt.pipeline.dvc import Declaration, hash_of, read_declarations, record_outputs
+from context_nmt.pipeline.packed_runs import MANIFEST, Step, output_files
+from context_nmt.settings.parameters import Experiment
+from context_nmt.settings.run_layout import run_name
+
+BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
+
+
+def unpack(root: Path, archives: Sequence[Path]) -> Iterator[str]:
+    """Unpack results, from one file or from its parts in their order, and yield a line per stage.
+
+    A stage that has run here with other outputs is kept, and so are those after it. Raise UserError, before anything is
+    changed, for a file that is not such an archive or was changed, and if the steps ran with other code, plans or ids
+    than this project has.
+    """
+    name = str(archives[0]) if len(archives) == 1 else f"{archives[0]} and {len(archives) - 1} other parts"
+    with ExitStack() as stack:
+        file = stack.enter_context(TemporaryFile())
+        for path in archives:
+            if not path.is_file():
+                raise UserError(f"{path}: no such file")
+            with path.open("rb") as part:
+                shutil.copyfileobj(part, file)
+        file.seek(0)
+        try:
+            archive = stack.enter_context(tarfile.open(fileobj=file, mode="r|gz"))
+            manifest = _read_manifest(archive)
+            records = {record["step"]["stage"]: record for record in manifest["records"]}
+            steps = {stage: Step(**record["step"]) for stage, record in records.items()}
+            outputs = [output for step in steps.values() for output in step.outputs]
+            files: dict[str, str] = dict(manifest["files"])
+            made = {path: list(value) for record in records.values() for path, value in record["outputs"].items()}
+            folder = _experiment(root, manifest["experiment"])
+        except (*BROKEN, KeyError, TypeError, ValueError) as error:
+            hint = "name all parts, in their order" if len(archives) > 1 else "or one of several parts"
+            raise UserError(f"{name}: not a file of `run.py --pack-results`, {hint} ({error})") from None
+        experiment = Experiment(folder)
+        declarations = read_declarations(folder, steps)
+        _check_steps(name, root, steps, declarations)
+        for path in (*files, *made):
+            if not _is_inside(path, outputs):
+                raise UserError(f"{name}: {path!r} is not an output of its steps")
+        experiment.runs.mkdir(exist_ok=True)
+        temporary = Path(stack.enter_context(TemporaryDirectory(dir=experiment.runs, prefix=".unpacked.")))
+        _extract(name, archive, files, temporary)
+        stack.enter_context(locked(experiment.scratch("repro.lock")))
+        kept = set[str]()
+        for stage, step in steps.items():
+            declaration = declarations[stage]
+            differs = any(
+                declaration.outputs[path] != hash_of(path, made)[0].value
+                for path in step.outputs
+                if any(_is_inside(file, [path]) for file in made)
+            )
+            if not kept.isdisjoint(step.after) or (differs and not declaration.changed):
+                kept.add(stage)
+                yield f"{stage}: kept as it is here, where it has run with other outputs"
+        taken = [stage for stage in steps if stage not in kept]
+        for stage in taken:
+            _place(experiment, steps[stage], made, files, temporary)
+        record_outputs(folder, taken, made)
+        for stage in taken:
+            machine = records[stage]["machine"]
+            _note_machine(experiment, stage, {"commit": records[stage]["commit"], **machine})
+            sent = all(path in files for path in records[stage]["outputs"])
+            yield f"{stage}: taken; {machine['processor']}{'' if sent else '; its weights stayed there'}"
+
+
+def _read_manifest(archive: tarfile.TarFile) -> Any:
+    member = archive.next()
+    if member is None or member.name != MANIFEST or not member.isreg():
+        raise ValueError(f"it does not start with {MANIFEST}")
+    content = archive.extractfile(member)
+    assert content is not None
+    return json.loads(content.read())
+
+
+def _experiment(root: Path, name: str) -> Path:
+    for folder in experiments(root):
+        if folder.relative_to(root).as_posix() == name and (folder / "params.yaml").is_file():
+            return folder
+    raise UserError(f"the archive is of the experiment {name}, which {root.resolve()} does not have")
+
+
+def _check_steps(name: str, root: Path, steps: dict[str, Step], declarations: dict[str, Declaration]) -> None:
+    """Raise UserError unless the steps ran as DVC would run them here."""
+    if outdated := outdated_code_files(root):
+        raise UserError(OUTDATED_MESSAGE.format(files=", ".join(outdated), root=root.resolve()))
+    for stage, step in steps.items():
+        declaration = declarations.get(stage)
+        if declaration is None or declaration.command != step.command or declaration.outputs.keys() != {*step.outputs}:
+            raise UserError(
+                f"{name}: {stage} is not a stage of this project's dvc.yaml and params.yaml, or another one"
+            )
+        for path, digest in step.dependencies.items():
+            if (here := declaration.dependencies.get(path)) != digest:
+                raise UserError(
+                    f"{name}: {stage} ran with another {path} than this project"
+                    f" {'has' if here else 'has, where it is missing'}; check out the commit that was packed, or bring"
+                    " plans and text up to date"
+                )
+
+
+def _is_inside(path: str, outputs: list[str]) -> bool:
+    """Return whether a path is one of the outputs or a path inside one of them."""
+    parts = PurePosixPath(path).parts
+    return ".." not in parts and any(path == output or path.startswith(f"{output}/") for output in outputs)
+
+
+def _extract(name: str, archive: tarfile.TarFile, files: dict[str, str], folder: Path) -> None:
+    """Write the members into `folder`; raise UserError for one that the manifest does not have, or has otherwise."""
+    missing = dict(files)
+    try:
+        for member in archive:
+            if member.name == MANIFEST:
+                continue
+            if member.name not in missing or not member.isreg():
+                raise UserError(f"{name}: {member.name!r} is not a file of its {MANIFEST}; nothing was unpacked")
+            (folder / member.name).parent.mkdir(parents=True, exist_ok=True)
+            content = archive.extractfile(member)
+            assert content is not None
+            with (folder / member.name).open("wb") as file:
+                shutil.copyfileobj(content, file)
+            if sha256(folder / member.name) != missing.pop(member.name):
+                raise UserError(f"{name}: {member.name} was changed (SHA-256); nothing was unpacked")
+    except BROKEN as error:
+        raise UserError(f"{name}: damaged, or cut off ({error}); nothing was unpacked") from None
+    if missing:
+        raise UserError(f"{name}: lacks {', '.join(missing)}; nothing was unpacked")
+
+
+def _place(
+    experiment: Experiment, step: Step, made: dict[str, list[Any]], files: dict[str, str], temporary: Path
+) -> None:
+    """Replace a step's outputs by those of the archive; remove those that stayed elsewhere and differ from these."""
+    folder = experiment.folder
+    for output in step.outputs:
+        expected = {path: value for path, value in made.items() if _is_inside(path, [output])}
+        if not expected:  # the zip of translations
+            _write_translations(experiment, run_name(step.words[1], int(step.words[2])))
+            continue
+        destination = folder / output
+        if output_files(folder, [output]) == expected:
+            continue
+        if destination.is_dir():
+            shutil.rmtree(destination)
+        else:
+            destination.unlink(missing_ok=True)
+        if all(path in files for path in expected):
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            (temporary / output).replace(destination)
+
+
+def _write_translations(experiment: Experiment, run: str) -> None:
+    """Write the zip of translations from the units in runs/decoded, as the decode stage does."""
+    tests = BinarizedCorpus(experiment.binarized).tests
+    with TemporaryDirectory() as text:
+        copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, Path(text))
+        chain = TextChain(Path(text))
+    lines = {test: iterate_lines(experiment.decoded(run) / f"{test}.subwords.txt") for test in tests}
+    write_hypotheses(experiment.hypotheses(run), {test: chain.target_tokens(lines[test]) for test in tests})
+
+
+def _note_machine(experiment: Experiment, stage: str, machine: dict[str, Any]) -> None:
+    """Add to metrics/machines/RUN.json on which machine, and with which commit, a stage has run."""
+    kind, _, run = stage.partition("@")
+    path = experiment.metrics / "machines" / f"{run}.json"
+    earlier = read_json(path) if path.is_file() else {}
+    write_json(path, earlier | {kind: machine})

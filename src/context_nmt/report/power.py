@@ -1,0 +1,87 @@
+"""The number of seeds that a comparison of two systems needs, from how much their differences vary over seeds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from operator import sub
+from statistics import fmean, stdev
+
+from scipy.stats import nct
+from scipy.stats import t as student
+
+from context_nmt.measures.rows import Measure
+from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, outcomes_of
+from context_nmt.report.published import Paper
+from context_nmt.report.verdicts import SEEDS_FOR_VERDICT
+from context_nmt.results.metrics import SIGNIFICANCE_LEVEL
+from context_nmt.results.table import Results
+
+POWERS = (0.8, 0.9)
+MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems with their difference for each seed, in the units of a measure."""
+
+    name: str
+    differences: tuple[float, ...]
+
+    @property
+    def deviation(self) -> float:
+        """The sample standard deviation of the differences."""
+        return stdev(self.differences)
+
+
+def power_of(difference: float, deviation: float, seeds: int, level: float) -> float:
+    """Return the probability that a two-sided paired t test with `seeds` seeds finds a true difference (> 0)."""
+    critical, shift = float(student.ppf(1 - level / 2, seeds - 1)), difference * sqrt(seeds) / deviation
+    return float(nct.sf(critical, seeds - 1, shift) + nct.cdf(-critical, seeds - 1, shift))
+
+
+def seeds_needed(difference: float, deviation: float, power: float, level: float) -> int | None:
+    """Return the smallest number of seeds with a verdict that has this power; None if it exceeds MOST_SEEDS."""
+    counts = range(SEEDS_FOR_VERDICT, MOST_SEEDS + 1)
+    return next((n for n in counts if deviation == 0 or power_of(difference, deviation, n, level) >= power), None)
+
+
+def pairs_of_experiment(results: Results) -> list[Pair]:
+    """Return each variant and its baseline, in BLEU on the first test set; none with fewer than three seeds."""
+    settings = results.settings
+    measure = Measure(settings.corpus.held_out[0], settings.significance.bleu)
+    pairs = []
+    for name in results.models:
+        values, baseline = results.by_seed(name, measure), settings.variants[name].baseline
+        baseline_values = results.by_seed(baseline, measure) if baseline else None
+        if values and baseline_values and len(values) >= MINIMUM_SEEDS_OF_INTERVAL:
+            pairs.append(Pair(f"{name} - {baseline}", tuple(map(sub, values, baseline_values))))
+    return pairs
+
+
+def pairs_of_paper(paper: Paper, experiments: Sequence[Results]) -> tuple[list[Pair], float]:
+    """Return the systems of the primary claims on BLEU, and the level of Holm's first step over all primary claims."""
+    primary = [claim for claim in paper.claims if claim.primary]
+    pairs = {}
+    for claim in (claim for claim in primary if claim.is_bleu):
+        outcome = next((found for found in outcomes_of(paper, claim, experiments) if found.is_designated), None)
+        if outcome and outcome.hardest_rival and len(outcome.differences) >= MINIMUM_SEEDS_OF_INTERVAL:
+            name = f"{outcome.system.variant} - {outcome.hardest_rival.variant}"
+            pairs[name] = Pair(name, outcome.differences)
+    return [*pairs.values()], SIGNIFICANCE_LEVEL / max(1, len(primary))
+
+
+def power_table(pairs: Sequence[Pair], differences: Sequence[float], level: float) -> list[tuple[str, ...]]:
+    """Build a table: the seeds needed by each pair, and by all with their pooled deviation."""
+    rows = [("systems", "seeds", "deviation", *(f"{difference:g}" for difference in differences))]
+    deviations = [pair.deviation for pair in pairs]
+    pooled = sqrt(fmean(deviation**2 for deviation in deviations))
+    for name, count, deviation, text in (
+        *((pair.name, str(len(pair.differences)), pair.deviation, f"{pair.deviation:.2f}") for pair in pairs),
+        ("pooled", "", pooled, f"{pooled:.2f} ({min(deviations):.2f} to {max(deviations):.2f})"),
+    ):
+        cells = []
+        for difference in differences:
+            numbers = (seeds_needed(difference, deviation, power, level) for power in POWERS)
+            cells.append(" / ".join(f"> {MOST_SEEDS}" if number is None else str(number) for number in numbers))
+        rows.append((name, count, text, *cells))
+    return rows

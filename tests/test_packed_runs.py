@@ -1,0 +1,222 @@
+"""Runs that travel to a machine without DVC and back: `context-nmt pack`, run.py, `context-nmt unpack`.
+
+The tests share two projects with the same text: in one, DVC runs all stages; the other gets them from an archive.
+"""
+
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import replace
+
+import pytest
+import yaml
+from test_floors import BARE, REST
+from test_pipeline import PARAMETERS, Project, start_project
+
+from context_nmt.command_line import UNFINISHED_STATUS
+from context_nmt.files import UserError, sha256
+from context_nmt.pipeline.dvc import Stage
+from context_nmt.pipeline.packing import choose
+from context_nmt.pipeline.unpacking import unpack
+
+VALUES = yaml.safe_load(PARAMETERS) | {
+    "download": [],
+    "rescored": [],
+    "external": {},
+    "probing": {"sentences": [], "words": []},
+}
+VALUES["variants"] = {name: VALUES["variants"][name] for name in ("plain", "reader")}
+VALUES["train"] |= {"bitext": ["plain"], "teachers": [], "distilled": []}
+STAGES = ["train@plain-1", "average@plain-1", "decode@plain-1"]
+STAGES += ["train_document@reader-1", "average@reader-1", "decode@reader-1"]
+ELSEWHERE = BARE - {"torch", "numpy", "pydantic", "safetensors"}  # what a GPU's machine need not have, besides REST
+BLOCK = f"""
+from importlib.machinery import PathFinder
+
+find_spec = PathFinder.find_spec
+blocked = {sorted({*REST, *ELSEWHERE})}
+PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] in blocked else find_spec(name, *rest)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("packed")
+
+
+@pytest.fixture(scope="module")
+def project(folder):
+    """A project with text up to date, and one that is the same but for its name."""
+    project = start_project(folder, yaml.safe_dump(VALUES, sort_keys=False))
+    project.repro("bpe")
+    project.commit("text")
+    for name in ("reference", "other"):
+        shutil.copytree(project.folder, folder / name, symlinks=True)
+    return project
+
+
+@pytest.fixture(scope="module")
+def away(project, folder):
+    """The archive's folder, unpacked; run.py has been stopped after its first step, and then run to its end."""
+    printed = project.run(sys.executable, "-m", "context_nmt", "pack", ".", str(folder / "toy.tar.xz"))
+    assert printed.splitlines() == STAGES
+    subprocess.run([sys.executable, "-m", "tarfile", "-e", folder / "toy.tar.xz", folder], check=True)
+    (folder / "blocking").mkdir()
+    (folder / "blocking/sitecustomize.py").write_text(BLOCK)
+    away = Project(folder / "toy", project.environment | {"PYTHONPATH": str(folder / "blocking")})
+    record = away.folder / "records/train@plain-1.json"
+    with subprocess.Popen([sys.executable, "run.py"], cwd=away.folder, env=away.environment) as process:
+        while process.poll() is None and not record.exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+    assert process.returncode == UNFINISHED_STATUS
+    written = record.stat().st_mtime_ns
+    away.run(sys.executable, "run.py")
+    assert record.stat().st_mtime_ns == written
+    return away
+
+
+@pytest.fixture(scope="module")
+def results(away, folder):
+    """All that the steps have made, in one file."""
+    away.run(sys.executable, "run.py", "--pack-results", str(folder / "all.tar"), "--weights", "all")
+    return folder / "all.tar"
+
+
+def files_of(project):
+    """The outputs of the packed stages, by their paths."""
+    outputs = [out["path"] for stage in STAGES for out in project.lock()["stages"][stage]["outs"]]
+    paths = [path for output in outputs for path in (project.folder / output, *(project.folder / output).rglob("*"))]
+    return {path.relative_to(project.folder): sha256(path) for path in paths if path.is_file()}
+
+
+@pytest.mark.heavy
+def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, results, folder):
+    reference = Project(folder / "reference", project.environment)
+    reference.repro("decode")
+    printed = project.run(sys.executable, "-m", "context_nmt", "unpack", str(results))
+    assert [line.partition(":")[0] for line in printed.splitlines()] == STAGES
+    assert files_of(project) == files_of(reference)
+    assert project.lock() == reference.lock()
+    assert project.repro("decode") == set()
+    (curve,) = project.rows("metrics/curves/plain-1.csv")[-1:]
+    machines = project.json("metrics/machines/plain-1.json")
+    assert set(machines) == {"train", "average", "decode"}
+    assert machines["train"]["processor"] == curve["processor"]
+    assert machines["decode"]["commit"] == project.run("git", "rev-parse", "HEAD").strip()
+
+
+@pytest.mark.heavy
+def test_parts_without_weights_leave_the_stages_up_to_date_but_for_missing_files(away, project, folder):
+    other = Project(folder / "other", project.environment)
+    away.run(sys.executable, "run.py", "--pack-results", str(folder / "parts"), "--weights", "none", "--part-size", "1")
+    parts = sorted(folder.glob("parts.[0-9]*"))
+    assert max(part.stat().st_size for part in parts) <= 2**20
+    other.run(sys.executable, "-m", "context_nmt", "unpack", *map(str, parts))
+    assert other.repro("--allow-missing", "decode") == set()
+    assert not (other.folder / "runs/models/plain-1").exists()
+    assert (other.folder / "metrics/hypotheses/plain-1.zip").is_file()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda members: members.update({"runs/decoded/plain-1/test.subwords.txt": b"x\n"}),
+            r"was changed \(SHA-256\)",
+        ),
+        (lambda members: members.update({"../outside": b"x"}), "'../outside' is not a file of its manifest"),
+        (lambda members: members.pop("metrics/curves/plain-1.csv"), "lacks metrics/curves/plain-1.csv"),
+        (lambda members: members.pop("manifest.json"), "not a file of `run.py --pack-results`"),
+    ],
+    ids=["changed", "outside", "missing", "no manifest"],
+)
+def test_an_archive_that_was_changed_is_refused_and_nothing_is_unpacked(results, folder, tmp_path, change, message):
+    with tarfile.open(results) as archive:
+        members = {member.name: archive.extractfile(member).read() for member in archive}
+    change(members)
+    check_refusal(folder / "other", members, tmp_path, message)
+
+
+@pytest.mark.heavy
+def test_a_manifest_that_names_a_file_outside_is_refused(results, folder, tmp_path):
+    with tarfile.open(results) as archive:
+        members = {member.name: archive.extractfile(member).read() for member in archive}
+    manifest = json.loads(members["manifest.json"])
+    manifest["files"]["runs/models/plain-1/../../../outside"] = "0"
+    members["manifest.json"] = json.dumps(manifest).encode()
+    check_refusal(folder / "other", members, tmp_path, "is not an output of its steps")
+
+
+@pytest.mark.heavy
+def test_results_of_other_code_are_refused(results, project, folder, tmp_path):
+    clone = Project(tmp_path / "clone", project.environment)
+    shutil.copytree(folder / "other", clone.folder, symlinks=True)
+    clone.change("models/averaging.py")
+    clone.run("dvc", "repro", "src/dvc.yaml")
+    with pytest.raises(UserError, match=r"ran with another src/code/average\.json") as error:
+        list(unpack(clone.folder, [results]))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.heavy
+def test_a_changed_file_of_the_archive_does_not_run(away, tmp_path):
+    shutil.copytree(away.folder, tmp_path / "toy")
+    (tmp_path / "toy/src/context_nmt/training/losses.py").write_text("")
+    with pytest.raises(AssertionError, match=r"losses\.py: not as it was packed"):
+        Project(tmp_path / "toy", away.environment).run(sys.executable, "run.py")
+
+
+def check_refusal(project, members, folder, message):
+    with tarfile.open(folder / "changed.tar", "w:gz") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    before = visible(project)
+    with pytest.raises(UserError, match=message) as error:
+        list(unpack(project, [folder / "changed.tar"]))
+    assert "\n" not in str(error.value)
+    assert visible(project) == before
+    assert not (folder.parent / "outside").exists()
+
+
+def visible(project):
+    """The files of a project except DVC's own."""
+    return sorted(path for path in project.rglob("*") if ".dvc" not in path.parts)
+
+
+def stage(name, inputs, *upstream, changed=False):
+    return Stage(name, changed, False, inputs, (f"/nowhere/{name}",), frozenset(upstream))
+
+
+GRAPH = {
+    one.name: one
+    for one in (
+        stage("bpe", ()),
+        stage("train@a-1", ("/nowhere/bpe",), "bpe"),
+        stage("average@a-1", ("/nowhere/train@a-1",), "train@a-1"),
+        stage("distill@a-1", ("/nowhere/average@a-1",), "average@a-1"),
+        stage("train_distilled@b-1", ("/nowhere/distill@a-1",), "distill@a-1"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted", "message"),
+    [
+        ("bpe", "average@a-1", "bpe is not up to date here"),
+        ("train@a-1", "train_distilled@b-1", "a student needs its teacher's translations"),
+    ],
+    ids=["text", "student"],
+)
+def test_what_cannot_be_packed_is_an_error(changed, wanted, message):
+    graph = GRAPH | {name: replace(GRAPH[name], changed=True) for name in (changed, wanted)}
+    with pytest.raises(UserError, match=message):
+        choose([wanted], graph)

@@ -1,0 +1,364 @@
+"""Claims that anyone can check: faults in a results tree are named, and statistics agree with another library."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import accumulate
+from math import sqrt
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import yaml
+from made_up_experiment import PARAMETERS, evaluate_all, make_experiment, output, write_output
+from measured import write_flat
+
+from context_nmt.__main__ import main
+from context_nmt.code_closure import write_code_files
+from context_nmt.files import read_json, write_json, write_lines
+from context_nmt.pipeline import retraining
+from context_nmt.report import verification
+from context_nmt.report.claim_rows import claim_rows, write_claims
+from context_nmt.report.power import seeds_needed
+from context_nmt.report.published import Claim, MeasureSpec, read_papers
+from context_nmt.results.out_of_date import digest_of
+from context_nmt.results.reading import read_all, write_results
+from context_nmt.settings.parameters import Experiment
+from context_nmt.settings.run_layout import run_name
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+SEEDS = [1, 2, 3, 4, 5]
+BETTER = Claim(says="gauss is better", where="here", variant="gauss", primary=True)
+SAME = Claim(says="again is better", where="here", variant="again", primary=True)
+LOCAL = replace(BETTER, says="gauss is local", primary=False, measure=MeasureSpec(metric="locality_entropy"))
+PAPER = replace(
+    read_papers()["dual_contextual"], experiment="", tables=(), claims=(BETTER, SAME, LOCAL), shares_variance=False
+)
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """An experiment with five seeds, its claims and its dvc.lock, as in git."""
+    experiment = make_experiment(tmp_path_factory.mktemp("committed"), seeds=SEEDS)
+    for variant in experiment.settings.variants:
+        for seed in SEEDS:
+            run = run_name(variant, seed)
+            write_output(experiment, run, output({"transformer": 3, "gauss": 9}.get(variant, 4) + seed % 2, seed))
+            write_flat(experiment.contrastive(run), {})
+            write_json(experiment.contrastive_outcomes(run), {})
+    evaluate_all(experiment)
+    write_lock(experiment)
+    (results,) = read_all(experiment)
+    write_results(results)
+    write_claims(experiment, claim_rows({"made_up": PAPER}, [results]))
+    return experiment
+
+
+def write_lock(experiment):
+    """Write a dvc.lock in which every stage has run on the present files."""
+
+    def entry(dependency, *outs):
+        files = {path: digest_of(path) for path in (dependency, *outs)}
+        named = [{"path": str(path.relative_to(experiment.folder)), "md5": digest} for path, digest in files.items()]
+        return {"cmd": "python", "deps": named[:1], "outs": named[1:]}
+
+    settings = yaml.safe_load(experiment.parameters.read_text())
+    plan = {"params": {"params.yaml": {key: settings[key] for key in settings.keys() - {"seeds", "focus"}}}}
+    stages = {"plan": plan, "tokenize": entry(experiment.stage_plan("text"), experiment.corpus)}
+    for variant in experiment.settings.variants:
+        pairs, scores = experiment.pairs(variant), experiment.scores(run_name(variant, 1)).parent
+        stages[f"significance@{variant}"] = entry(pairs, scores)
+        for run in (run_name(variant, seed) for seed in SEEDS):
+            paths = (experiment.hypotheses(run), experiment.contrastive(run), experiment.analyses(run))
+            stages[f"decode@{run}"] = entry(experiment.plan(variant, "decoding"), *paths)
+    experiment.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
+
+
+@pytest.fixture
+def tree(committed, tmp_path, monkeypatch):
+    """A copy of it, which the papers' claims are replaced for, as the current folder."""
+    folder = tmp_path / "tree"
+    shutil.copytree(committed.folder, folder)
+    monkeypatch.chdir(folder)
+    for module in (verification, retraining):
+        monkeypatch.setattr(module, "read_papers", lambda: {"made_up": PAPER})
+    return Experiment(Path())
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["context-nmt", *arguments])
+        try:
+            main()
+            status = 0
+        except SystemExit as left:
+            status = left.code
+        return status or 0, *capsys.readouterr()
+
+    return call
+
+
+def edit(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_what_is_committed_agrees(tree, call):
+    status, printed, _ = call("verify")
+    assert status == 0
+    lines = printed.splitlines()
+    assert [line.split(":")[1] for line in lines[:3]] == [" agrees"] * 3
+    assert lines[0] == "made_up/gauss-is-better: agrees: supported"
+    assert "locality_entropy need a model" in printed
+
+
+def change_translation(tree):
+    lines = ["This is another translation.", *output(9, 1)[1:]]
+    write_output(tree, "gauss-1", lines)
+    return ["metrics/hypotheses/gauss-1.zip: its MD5", "metrics/scores/gauss/1.csv: gauss-1, sacrebleu on dev"]
+
+
+def change_score(tree):
+    path = tree.scores("gauss-1")
+    row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
+    edit(path, row, row.replace(row.split(",")[5], "99.5"))
+    return ["metrics/scores/gauss/1.csv: gauss-1, sacrebleu on dev: 99.5 there"]
+
+
+def change_analysis(tree):
+    edit(tree.analyses("gauss-1"), "dev,locality_entropy,,,", "dev,locality_entropy,,,1")
+    return ["metrics/analyses/gauss-1.csv: its MD5", "metrics/results.csv: gauss, locality_entropy on dev, mean"]
+
+
+def change_mean(tree):
+    lines = tree.results_table.read_text(encoding="utf-8").splitlines()
+    row = next(line for line in lines if line.startswith("gauss,dev,sacrebleu,"))
+    edit(tree.results_table, row, row.replace(row.split(",")[5], "99.5"))
+    return ["metrics/results.csv: gauss, sacrebleu on dev, mean: 99.5 there"]
+
+
+def change_reference(tree):
+    lines = (tree.corpus / "dev.de").read_text(encoding="utf-8").splitlines()
+    write_lines(tree.corpus / "dev.de", ["Another reference.", *lines[1:]])
+    return ["data/birds: its MD5", "metrics/scores/gauss/1.csv: gauss-1, sacrebleu on dev"]
+
+
+def change_verdict(tree):
+    path = tree.metrics / "claims.json"
+    content = read_json(path)
+    content["claims"][0]["verdict"] = "against"
+    write_json(path, content)
+    return ["claims.json: made_up/gauss-is-better, verdict: against there, supported recomputed"]
+
+
+CHANGES = [change_translation, change_score, change_analysis, change_mean, change_reference, change_verdict]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_found_and_named(tree, call, change):
+    claim = "gauss-is-local" if change is change_analysis else "gauss-is-better"
+    named = change(tree)
+    status, printed, errors = call("verify", "made_up", claim)
+    assert (status, errors.splitlines()[-1]) == (1, "error: 1 of 1 claims differ from what is committed")
+    assert printed.startswith(f"made_up/{claim}: differs")
+    for text in named:
+        assert any(text in line for line in printed.splitlines()), (text, printed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify", "nobody"], "PAPER is 'nobody'; there are made_up"),
+        (["verify", "made_up", "nothing"], "CLAIM is 'nothing'; made_up has gauss-is-better"),
+        (["verify", "made_up", "--train"], "--train needs PAPER and CLAIM"),
+        (["verify", "made_up", "--seeds", "1"], "--seeds and --copy need --train"),
+        (["verify", "made_up", "gauss-is-better", "--train", "--seeds", "one"], "--seeds is 'one'"),
+        (["power", "--difference", "0"], "--difference is 0"),
+        (["why", "train@nobody-1"], "STAGE is 'train@nobody-1'"),
+    ],
+)
+@pytest.mark.usefixtures("tree")
+def test_wrong_arguments_are_refused(call, arguments, message):
+    status, _, errors = call(*arguments)
+    assert status == 1
+    assert message in errors.splitlines()[-1]
+
+
+def student_p(differences):
+    """The two-sided p of Student's t test, as an incomplete beta function."""
+    df = len(differences) - 1
+    statistic = np.mean(differences) / np.std(differences, ddof=1) * sqrt(len(differences))
+    return float(mpmath.betainc(df / 2, 0.5, 0, df / (df + statistic**2), regularized=True))
+
+
+def student_quantile(df, tail):
+    """The positive t whose upper tail is `tail`."""
+    inverse = mpmath.findroot(
+        lambda x: mpmath.betainc(df / 2, 0.5, 0, x, regularized=True) - 2 * tail, (1e-9, 1), solver="bisect"
+    )
+    return float(mpmath.sqrt(df / inverse - df))
+
+
+def scores_by_seed(experiment, variant, seeds, metric, test_set):
+    values = []
+    for seed in seeds:
+        with experiment.scores(run_name(variant, seed)).open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if (row["metric"], row["test_set"]) == (metric, test_set)]
+        values += [float(row["value"]) for row in rows if row["run"] == run_name(variant, seed)]
+    return np.array(values)
+
+
+def test_p_values_are_those_of_another_library(committed):
+    rows = {row["id"].partition("/")[2]: row for row in read_json(committed.metrics / "claims.json")["claims"]}
+    variants = committed.settings.variants
+    values = {name: scores_by_seed(committed, name, SEEDS, "sacrebleu", "dev") for name in variants}
+    p = [student_p(values[name] - values["transformer"]) for name in ("gauss", "again")]
+    assert [rows[f"{name}-is-better"]["p"] for name in ("gauss", "again")] == pytest.approx(p, rel=1e-4)
+    ranked = sorted(range(2), key=lambda number: p[number])
+    holm = list(accumulate(((2 - rank) * p[number] for rank, number in enumerate(ranked)), max))
+    adjusted = [rows[f"{name}-is-better"]["adjusted_p"] for name in ("gauss", "again")]
+    assert [adjusted[number] for number in ranked] == pytest.approx(np.minimum(holm, 1), rel=1e-4)
+
+
+def test_committed_intervals_are_those_of_another_library():
+    checked = 0
+    quantiles = {}
+    for row in read_json(ROOT / "metrics/claims.json")["claims"]:
+        if row["measure"] != "sacrebleu" or row["low"] is None or not row["others"]:
+            continue
+        experiment = Experiment(ROOT / "experiments" / row["experiment"] if row["experiment"] else ROOT)
+        seeds, names = row["seeds"], (row["system"], row["others"][0])
+        first, second = (scores_by_seed(experiment, name, seeds, "sacrebleu", row["test_set"]) for name in names)
+        differences = first - second
+        quantile = quantiles.setdefault(len(seeds), student_quantile(len(seeds) - 1, 0.025))
+        half = quantile * np.std(differences, ddof=1) / sqrt(len(seeds))
+        expected = (differences.mean(), differences.mean() - half, differences.mean() + half)
+        if row["p"] is None:  # with a verdict, the interval has the prior of the variance
+            assert (row["difference"], row["low"], row["high"]) == pytest.approx(expected, abs=2e-4), row["id"]
+            checked += 1
+    assert checked > 20
+
+
+def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, call, tmp_path, monkeypatch):
+    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev")
+    again = Experiment(tmp_path / "again")
+    shutil.copytree(committed.folder, again.folder)
+    again.parameters.write_text(yaml.safe_dump(PARAMETERS | {"seeds": [1, 2]}), encoding="utf-8")
+    half = student_quantile(4, 0.01 / 4 / 2) * np.std(values, ddof=1) * sqrt(1 + 1 / 5)  # four runs
+    asked = []
+    monkeypatch.setattr(retraining, "train_again", lambda *arguments: asked.append(arguments[1]) or again)
+    arguments = ("verify", "made_up", "gauss-is-better", "--train", "--seeds", "1,2")
+
+    status, printed, _ = call(*arguments)
+    assert (status, asked) == (0, [[1, 2]])
+    assert printed.count("equal in every byte") == 4
+
+    path = again.scores("gauss-1")
+    for shift, status in ((0.99 * half, 0), (1.01 * half, 1)):
+        path.write_bytes(tree.scores("gauss-1").read_bytes())
+        row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
+        edit(path, row, row.replace(f",{row.split(',')[5]},", f",{values.mean() + shift:.4f},"))
+        found, printed, errors = call(*arguments)
+        assert found == status
+        line = next(line for line in printed.splitlines() if line.startswith("gauss-1:"))
+        assert ("OUTSIDE" if status else "inside") in line
+        assert "differs in metrics/scores/gauss/1.csv" in line
+        assert status == 0 or errors.startswith("error: gauss-1: ")
+
+
+def git(folder, *arguments):
+    identity = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, env=os.environ | identity)
+
+
+def test_training_again_runs_the_pipeline_in_a_clone_with_the_seeds(tree, tmp_path, monkeypatch):
+    git(".", "init", "--quiet")
+    git(".", "add", "--all")
+    git(".", "commit", "--quiet", "--message", "run")
+    commands, run = [], subprocess.run
+
+    def without_training(command, **options):
+        if command[0] == "git":
+            return run(command, **options)
+        commands.append((command[1:], options["cwd"]))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", without_training)
+    copy = tmp_path / "copy"
+    outcome = retraining.designated_outcome(tree, "made_up", "gauss-is-better")
+    for _ in range(2):  # the second call continues in the same clone
+        again = retraining.train_again(outcome, [3], copy)
+        assert (again.folder, again.settings.seeds) == (copy, (3,))
+        assert again.corpus.is_symlink() is False
+    only = ["--only", "gauss", "--only", "transformer"]
+    assert commands == [(["-m", "context_nmt", "repro", ".", *only], copy)] * 2
+    assert tree.settings.seeds == tuple(SEEDS)
+
+
+def test_why_names_changed_code_keys_and_data(tree, call):
+    for name in ("__init__.py", "train.py"):
+        write_lines(Path("stages") / name, ["steps = 1"])
+    write_code_files(Path())
+    shutil.copytree("data/birds", "data/own")
+    code, plan = Path("src/code/train.json"), tree.plan("gauss", "training")
+    stages = yaml.safe_load(tree.lock.read_text(encoding="utf-8"))["stages"]
+
+    def record():
+        deps = [{"path": str(path), "md5": digest_of(path)} for path in (code, plan, Path("data/own"))]
+        stages["train@gauss-1"] = {"cmd": "python ./stages train gauss 1", "deps": deps, "outs": []}
+        tree.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
+
+    record()
+    assert "nothing has changed" in call("why", "train@gauss-1")[1]
+    present = code.read_bytes()
+    write_json(code, read_json(code) | {"stages/train.py": "earlier"})
+    record()
+    git(".", "init", "--quiet")
+    git(".", "add", "src/code", "metrics/plans")
+    git(".", "commit", "--quiet", "--message", "run")
+    for content in (code.read_bytes(), present):  # also before src/code is written again
+        code.write_bytes(content)
+        assert call("why", "train@gauss-1")[1] == "src/code/train.json, read by train@gauss-1: stages/train.py\n"
+    content = read_json(plan)
+    content["training"] = content.get("training", {}) | {"seen": 7}
+    write_json(plan, content)
+    write_lines(Path("data/own/test.de"), ["else"])
+    _, plan_line, data_line = call("why", "train@gauss-1")[1].splitlines()
+    assert plan_line == f"{plan}, read by train@gauss-1: training.seen was None and is 7"
+    assert data_line == "data/own, read by train@gauss-1: has changed"
+
+
+@pytest.mark.parametrize(("difference", "deviation", "level"), [(1.0, 1.0, 0.05), (0.5, 0.6, 0.05), (1.0, 0.9, 0.0125)])
+def test_the_number_of_seeds_has_the_power_in_a_simulation(difference, deviation, level):
+    seeds = seeds_needed(difference, deviation, 0.8, level)
+    random = np.random.default_rng(1)
+
+    def share(count):
+        samples = random.normal(difference, deviation, (20_000, count))
+        statistics = samples.mean(axis=1) / samples.std(axis=1, ddof=1) * sqrt(count)
+        return (abs(statistics) > student_quantile(count - 1, level / 2)).mean()
+
+    assert share(seeds) > 0.79
+    assert share(seeds - 1) < 0.81
+
+
+def test_power_is_shown_for_each_pair_and_pooled(tree, call):
+    status, printed, _ = call("power", ".")
+    assert status == 0
+    lines = printed.splitlines()
+    assert [line.split("  ")[0] for line in lines[2:]] == ["gauss - transformer", "again - transformer", "pooled"]
+    values = [scores_by_seed(tree, name, SEEDS, "sacrebleu", "dev") for name in ("gauss", "transformer")]
+    assert f"{np.std(values[0] - values[1], ddof=1):.2f}" in lines[2]
