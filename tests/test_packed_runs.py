@@ -96,7 +96,7 @@ def files_of(project):
 
 
 @pytest.mark.heavy
-def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, results, folder):
+def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, away, results, folder):
     reference = Project(folder / "reference", project.environment)
     reference.repro("decode")
     printed = project.run(sys.executable, "-m", "context_nmt", "unpack", str(results))
@@ -104,6 +104,9 @@ def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, re
     assert files_of(project) == files_of(reference)
     assert project.lock() == reference.lock()
     assert project.repro("decode") == set()
+    ids = sorted(path.relative_to(project.folder) for path in project.folder.glob("runs/binarized/*/*"))
+    assert ids
+    assert all((away.folder / path).read_bytes() == (project.folder / path).read_bytes() for path in ids)
     (curve,) = project.rows("metrics/curves/plain-1.csv")[-1:]
     machines = project.json("metrics/machines/plain-1.json")
     assert set(machines) == {"train", "average", "decode"}

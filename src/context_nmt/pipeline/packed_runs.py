@@ -28,6 +28,8 @@ from context_nmt.progress import say
 from context_nmt.settings.run_layout import RunLayout, run_name
 
 MANIFEST = "manifest.json"
+LENGTHS = "lengths"  # of sentences, in place of their offsets in runs/binarized, which hardly compress
+OFFSETS = ".offsets.npy"
 RECORDS = "records"  # folder of a file per step that has ended
 MEBIBYTE = 2**20
 CHECKPOINTS, MODELS = "runs/training/", "runs/models/"
@@ -76,6 +78,15 @@ class PackedRuns:
         for name, digest in self.manifest["files"].items():
             if not (self.folder / name).is_file() or sha256(self.folder / name) != digest:
                 raise UserError(f"{self.folder / name}: not as it was packed; unpack the archive again")
+
+    def write_offsets(self) -> None:
+        """Write where sentences start from their lengths, as the bpe stage does."""
+        import numpy as np
+
+        for path in (self.folder / LENGTHS).rglob(f"*{OFFSETS}"):
+            destination = RunLayout(self.folder).binarized / path.relative_to(self.folder / LENGTHS)
+            with replacing(destination) as temporary, temporary.open("wb") as file:
+                np.save(file, np.cumsum(np.concatenate([[0], np.load(path)]), dtype=np.int64))
 
     def record(self, stage: str) -> Path:
         """Return the file that is written when a step has ended."""
@@ -240,4 +251,5 @@ def main(folder: Path) -> None:
             packed.run_step(options.step, options.device)
         else:
             packed.check_files()
+            packed.write_offsets()
             packed.run(options.device, options.only)

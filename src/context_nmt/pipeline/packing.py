@@ -8,11 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from context_nmt.code_closure import OUTDATED_MESSAGE, UNHASHED_MODULES, closure, module_file, outdated_code_files
 from context_nmt.files import UserError, read_json, replacing, sha256
 from context_nmt.models.averaging import copy_text_files
 from context_nmt.pipeline.dvc import Stage, read_declarations, read_stages
-from context_nmt.pipeline.packed_runs import MANIFEST, Step, write_archive
+from context_nmt.pipeline.packed_runs import LENGTHS, MANIFEST, OFFSETS, Step, write_archive
 from context_nmt.settings import some_names
 from context_nmt.settings.parameters import Experiment, training_of
 from context_nmt.settings.run_layout import run_name
@@ -64,8 +66,10 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
     if not chosen:
         raise UserError(f"{experiment.parameters}: these runs are up to date; there is nothing to pack")
     steps = _steps(folder, chosen, stages)
-    with TemporaryDirectory() as text:
-        files = dict(_data_files(experiment, steps, inputs, Path(text))) | dict(_code_files(root, experiment, steps))
+    with TemporaryDirectory() as temporary_folder:
+        files = dict(_data_files(experiment, steps, inputs, Path(temporary_folder))) | dict(
+            _code_files(root, experiment, steps)
+        )
         manifest = {
             "experiment": folder.resolve().relative_to(root.resolve()).as_posix(),
             "commit": _commit(root),
@@ -137,15 +141,25 @@ def _steps(folder: Path, chosen: list[str], stages: dict[str, Stage]) -> list[St
     return steps
 
 
-def _data_files(experiment: Experiment, steps: list[Step], inputs: set[Path], text: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the plans, ids, models of text and other runs' files that the steps read; `text` is an empty folder."""
+def _data_files(
+    experiment: Experiment, steps: list[Step], inputs: set[Path], temporary: Path
+) -> Iterator[tuple[str, Path]]:
+    """Yield the plans, ids, models of text and other runs' files that steps read; `temporary` is an empty folder."""
     folder = experiment.folder.resolve()
     for variant in sorted({step.words[1] for step in steps}):
         for part in ("training", "averaging", "decoding"):
             yield f"metrics/plans/{variant}/{part}.json", experiment.plan(variant, part)
     for path in sorted(experiment.binarized.rglob("*")):
-        if path.is_file():
+        name = path.relative_to(experiment.binarized).as_posix()
+        if path.name.endswith(OFFSETS):
+            lengths = temporary / LENGTHS / name
+            lengths.parent.mkdir(parents=True, exist_ok=True)
+            values = np.diff(np.load(path))
+            np.save(lengths, values.astype(np.min_scalar_type(int(values.max(initial=0)))))
+            yield f"{LENGTHS}/{name}", lengths
+        elif path.is_file():
             yield path.relative_to(experiment.folder).as_posix(), path
+    text = temporary / "text"
     copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, text)
     for path in sorted(text.iterdir()):  # averaging finds the files that it copies in either folder
         for destination in ("tokenized", "subwords"):
