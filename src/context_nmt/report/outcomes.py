@@ -116,10 +116,15 @@ class Outcome:
         return {*self.variants, *filter(None, baselines)}
 
     @property
-    def missing_seeds(self) -> list[int]:
-        """The seeds for which a preregistered claim still waits."""
-        waited = self.claim.preregistration.seeds if self.claim.preregistration else ()
-        return [seed for seed in waited if seed not in self.results.settings.seeds]
+    def wrong_seeds(self) -> str:
+        """In words, the seeds that a preregistered claim lacks, or must not have; empty if there are none."""
+        if self.claim.preregistration is None:
+            return ""
+        right, here = self.claim.preregistration.seeds, self.results.settings.seeds
+        if missing := [str(seed) for seed in right if seed not in here]:
+            return f"waits for the preregistered seeds {', '.join(missing)}"
+        others = [str(seed) for seed in here if seed not in right]
+        return f"has seeds that were not preregistered: {', '.join(others)}" if others else ""
 
     @property
     def is_out_of_date(self) -> bool:

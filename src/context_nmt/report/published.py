@@ -188,11 +188,11 @@ class PaperTable(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Preregistration(Checked):
-    """The seeds for which a paper's claims wait, as docs/preregistration.md says."""
+    """The seeds on which alone a paper's claims are judged, as docs/preregistration.md says."""
 
     commit: str  # of the page, before these seeds were trained
     seeds: tuple[int, ...]
-    level: float  # of primary claims, which may be tested again with more seeds
+    level: float  # of primary claims, which may be tested once more
 
 
 @dataclass(frozen=True, kw_only=True)

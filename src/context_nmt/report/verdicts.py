@@ -159,10 +159,8 @@ def find_fault(outcome: Outcome) -> Obstacle | None:
         return Obstacle("not run", "some systems not run", f"not compared with {', '.join(outcome.missing)}")
     if not outcome.is_comparable:
         return Obstacle("signatures", "scored differently", "scores computed differently")
-    if waited := outcome.missing_seeds:
-        return Obstacle(
-            "seeds", "waits for more seeds", f"waits for the preregistered seeds {', '.join(map(str, waited))}"
-        )
+    if outcome.wrong_seeds:
+        return Obstacle("seeds", "not the preregistered seeds", outcome.wrong_seeds)
     count = len(outcome.differences)
     kind, short = ("cost", "too few rounds") if outcome.claim.is_cost else ("seeds", "too few seeds")
     return Obstacle(kind, short, f"{short}: {count} of {SEEDS_FOR_VERDICT}") if count < SEEDS_FOR_VERDICT else None
