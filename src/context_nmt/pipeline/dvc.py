@@ -147,6 +147,7 @@ def hash_of(path: str, files: Files) -> tuple[HashInfo, Meta]:
 @contextmanager
 def _stages_by_name(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield DVC's stages of `folder/dvc.yaml` by name; raise UserError for DVC's errors."""
+    logging.getLogger("dvc").setLevel(logging.WARNING)  # it would report each change of dvc.lock
     logging.getLogger("dvc.progress").setLevel(logging.CRITICAL)  # DVC's own bars would garble the display
     path = str(folder.resolve() / "dvc.yaml")
     try:
