@@ -5,6 +5,7 @@ The tests share two projects with the same text: in one, DVC runs all stages; th
 
 import io
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from context_nmt.files import UserError, sha256
 from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.packing import choose
 from context_nmt.pipeline.unpacking import unpack
+from context_nmt.results.out_of_date import digest_of
 
 VALUES = yaml.safe_load(PARAMETERS) | {
     "download": [],
@@ -61,6 +63,14 @@ def project(folder):
 
 
 @pytest.fixture(scope="module")
+def reference(project, folder):
+    """A project in which DVC has run the stages."""
+    reference = Project(folder / "reference", project.environment)
+    reference.repro("decode")
+    return reference
+
+
+@pytest.fixture(scope="module")
 def away(project, folder):
     """The archive's folder, unpacked; run.py has been stopped after its first step, and then run to its end."""
     printed = project.run(sys.executable, "-m", "context_nmt", "pack", ".", str(folder / "toy.tar.xz"))
@@ -88,6 +98,24 @@ def results(away, folder):
     return folder / "all.tar"
 
 
+def unpacked(project, *archives):
+    """What `context-nmt unpack` has done with each stage."""
+    lines = project.run(sys.executable, "-m", "context_nmt", "unpack", *map(str, archives)).splitlines()
+    return {stage: re.split("[;,]", text)[0] for stage, _, text in (line.partition(": ") for line in lines)}
+
+
+def copy_of(project, folder):
+    shutil.copytree(project.folder, folder, symlinks=True)
+    return Project(folder, project.environment)
+
+
+def append(path):
+    """Add a line to a file, which may be a link into DVC's cache."""
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content + b"x\n")
+
+
 def files_of(project):
     """The outputs of the packed stages, by their paths."""
     outputs = [out["path"] for stage in STAGES for out in project.lock()["stages"][stage]["outs"]]
@@ -96,11 +124,8 @@ def files_of(project):
 
 
 @pytest.mark.heavy
-def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, away, results, folder):
-    reference = Project(folder / "reference", project.environment)
-    reference.repro("decode")
-    printed = project.run(sys.executable, "-m", "context_nmt", "unpack", str(results))
-    assert [line.partition(":")[0] for line in printed.splitlines()] == STAGES
+def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, reference, away, results):
+    assert unpacked(project, results) == dict.fromkeys(STAGES, "taken")
     assert files_of(project) == files_of(reference)
     assert project.lock() == reference.lock()
     assert project.repro("decode") == set()
@@ -115,12 +140,24 @@ def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, aw
 
 
 @pytest.mark.heavy
+def test_other_outputs_are_kept_until_their_stage_or_one_before_it_is_out_of_date(reference, results, tmp_path):
+    clone = copy_of(reference, tmp_path / "clone")
+    append(clone.folder / "runs/decoded/plain-1/test.subwords.txt")
+    clone.run("dvc", "commit", "--force", "decode@plain-1")
+    assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken") | {"decode@plain-1": "kept as it is here"}
+    lock = clone.folder / "dvc.lock"
+    lock.write_text(lock.read_text().replace(digest_of(clone.folder / "src/code/train.json"), "f" * 32))
+    assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken")
+    assert files_of(clone) == files_of(reference)
+
+
+@pytest.mark.heavy
 def test_parts_without_weights_leave_the_stages_up_to_date_but_for_missing_files(away, project, folder):
     other = Project(folder / "other", project.environment)
     away.run(sys.executable, "run.py", "--pack-results", str(folder / "parts"), "--weights", "none", "--part-size", "1")
     parts = sorted(folder.glob("parts.[0-9]*"))
     assert max(part.stat().st_size for part in parts) <= 2**20
-    other.run(sys.executable, "-m", "context_nmt", "unpack", *map(str, parts))
+    assert unpacked(other, *parts) == dict.fromkeys(STAGES, "taken")
     assert other.repro("--allow-missing", "decode") == set()
     assert not (other.folder / "runs/models/plain-1").exists()
     assert (other.folder / "metrics/hypotheses/plain-1.zip").is_file()
@@ -159,8 +196,7 @@ def test_a_manifest_that_names_a_file_outside_is_refused(results, folder, tmp_pa
 
 @pytest.mark.heavy
 def test_results_of_other_code_are_refused(results, project, folder, tmp_path):
-    clone = Project(tmp_path / "clone", project.environment)
-    shutil.copytree(folder / "other", clone.folder, symlinks=True)
+    clone = copy_of(Project(folder / "other", project.environment), tmp_path / "clone")
     clone.change("models/averaging.py")
     clone.run("dvc", "repro", "src/dvc.yaml")
     with pytest.raises(UserError, match=r"ran with another src/code/average\.json") as error:

@@ -118,6 +118,7 @@ def record_outputs(folder: Path, names: Iterable[str], files: Files) -> None:
     `files` has the outputs of these stages that may be missing here.
     """
     dvcfile.modify_yaml = modify_quickly
+    logging.getLogger("dvc.dvcfile").setLevel(logging.WARNING)  # it prints a line per stage that it writes
     with _stages_by_name(folder) as stages:
         for stage in map(stages.__getitem__, names):
             for item in (*stage.deps, *stage.outs):

@@ -29,9 +29,9 @@ BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
 def unpack(root: Path, archives: Sequence[Path]) -> Iterator[str]:
     """Unpack results, from one file or from its parts in their order, and yield a line per stage.
 
-    A stage that has run here with other outputs is kept, and so are those after it. Raise UserError, before anything is
-    changed, for a file that is not such an archive or was changed, and if the steps ran with other code, plans or ids
-    than this project has.
+    A stage that has run here with other outputs is kept, unless it or a stage before it is out of date; stages after a
+    kept one are kept, too. Raise UserError, before anything is changed, for a file that is not such an archive or was
+    changed, and if the steps ran with other code, plans or ids than this project has.
     """
     name = str(archives[0]) if len(archives) == 1 else f"{archives[0]} and {len(archives) - 1} other parts"
     with ExitStack() as stack:
@@ -64,15 +64,17 @@ def unpack(root: Path, archives: Sequence[Path]) -> Iterator[str]:
         temporary = Path(stack.enter_context(TemporaryDirectory(dir=experiment.runs, prefix=".unpacked.")))
         _extract(name, archive, files, temporary)
         stack.enter_context(locked(experiment.scratch("repro.lock")))
-        kept = set[str]()
+        stale, kept = set[str](), set[str]()  # stale: out of date here, or after one that is
         for stage, step in steps.items():
             declaration = declarations[stage]
+            if declaration.changed or not stale.isdisjoint(step.after):
+                stale.add(stage)
             differs = any(
                 declaration.outputs[path] != hash_of(path, made)[0].value
                 for path in step.outputs
                 if any(_is_inside(file, [path]) for file in made)
             )
-            if not kept.isdisjoint(step.after) or (differs and not declaration.changed):
+            if not kept.isdisjoint(step.after) or (differs and stage not in stale):
                 kept.add(stage)
                 yield f"{stage}: kept as it is here, where it has run with other outputs"
         taken = [stage for stage in steps if stage not in kept]
