@@ -93,7 +93,7 @@ class Declaration:
 
     command: str
     changed: bool  # apart from files that are only missing, or not in dvc.lock
-    dependencies: dict[str, str]  # the hash of each file or folder that exists
+    dependencies: dict[str, str]  # the hash of each file or folder, or "" if it is missing
     outputs: dict[str, str]  # the hash of each output in dvc.lock, or ""
 
 
@@ -104,7 +104,7 @@ def read_declarations(folder: Path, names: Collection[str]) -> dict[str, Declara
             name: Declaration(
                 command=stage.cmd,
                 changed=not all(out.hash_info for out in stage.outs) or stage.changed(allow_missing=True),
-                dependencies={_path(dep): dep.get_hash().value for dep in stage.deps if dep.exists},
+                dependencies={_path(dep): dep.get_hash().value if dep.exists else "" for dep in stage.deps},
                 outputs={_path(out): out.hash_info.value or "" for out in stage.outs},
             )
             for name, stage in stages.items()
