@@ -169,7 +169,7 @@ def resolve(folder: Path) -> list[str]:
     Raise UserError if there is no conflict.
     """
     conflicts = defaultdict[str, dict[str, str]](dict)  # file -> version -> its blob
-    for line in filter(None, _git(folder, "ls-files", "--unmerged", "-z").split("\0")):
+    for line in filter(None, git(folder, "ls-files", "--unmerged", "-z").split("\0")):
         attributes, _, name = line.partition("\t")
         _, blob, version = attributes.split()
         conflicts[name][version] = blob
@@ -181,18 +181,18 @@ def resolve(folder: Path) -> list[str]:
         if not is_lock and not WRITTEN.match(name):
             unresolved.append(f"{name}: left to you")
         elif OURS not in blobs:
-            _git(folder, "rm", "--quiet", "--", name)
+            git(folder, "rm", "--quiet", "--", name)
         else:
-            _git(folder, "checkout", "--ours", "--", name)
+            git(folder, "checkout", "--ours", "--", name)
             if is_lock and THEIRS in blobs:
-                locks = {version: loads_yaml(_git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
+                locks = {version: loads_yaml(git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
                 sides = [(locks.get(version) or {}).get("stages", {}) for version in (BASE, OURS, THEIRS)]
                 with replacing(folder / name) as temporary:
                     dump_yaml(temporary, (locks[OURS] or {}) | {"stages": merge_stages(*sides)})
                 merged_locks.append(f"{name}: {_summary(*sides)}")
             else:
                 kept.append(name)
-            _git(folder, "add", "--", name)
+            git(folder, "add", "--", name)
     if kept:
         others = f" and {len(kept) - 1} others" if len(kept) > 1 else ""
         merged_locks.append(f"{kept[0]}{others}: kept as on this side; stages write them again")
@@ -217,11 +217,12 @@ def _summary(base: Entries, ours: Entries, theirs: Entries) -> str:
     return f"{count} stages as on the other side; {len(both)} that both have changed as on this one{names}"
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str) -> str:
+    """Return what a git command prints in a folder; raise UserError if it fails."""
     try:
         call = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
     except FileNotFoundError:
-        raise UserError("no program git: conflicts of git merge are read from its index") from None
+        raise UserError(f"git {arguments[0]}: no program git; install it") from None
     if call.returncode:
         raise UserError(f"git {arguments[0]}: {' '.join(call.stderr.split())}")
     return call.stdout
