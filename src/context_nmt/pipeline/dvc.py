@@ -222,7 +222,7 @@ def git(folder: Path, *arguments: str) -> str:
     try:
         call = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
     except FileNotFoundError:
-        raise UserError(f"git {arguments[0]}: no program git; install it") from None
+        raise UserError("no program git: install it") from None
     if call.returncode:
         raise UserError(f"git {arguments[0]}: {' '.join(call.stderr.split())}")
     return call.stdout
