@@ -5,13 +5,15 @@ The tests share two projects with the same text: in one, DVC runs all stages; th
 
 import io
 import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -19,10 +21,13 @@ from test_floors import BARE, REST
 from test_pipeline import PARAMETERS, Project, start_project
 
 from context_nmt.command_line import UNFINISHED_STATUS
-from context_nmt.files import UserError, sha256
+from context_nmt.files import UserError, sha256, write_json, write_lines
 from context_nmt.pipeline.dvc import Stage
+from context_nmt.pipeline.packed_runs import PackedRuns, Step
 from context_nmt.pipeline.packing import choose
 from context_nmt.pipeline.unpacking import unpack
+from context_nmt.results.out_of_date import digest_of
+from context_nmt.settings.run_layout import run_name
 
 VALUES = yaml.safe_load(PARAMETERS) | {
     "download": [],
@@ -61,6 +66,14 @@ def project(folder):
 
 
 @pytest.fixture(scope="module")
+def reference(project, folder):
+    """A project in which DVC has run the stages."""
+    reference = Project(folder / "reference", project.environment)
+    reference.repro("decode")
+    return reference
+
+
+@pytest.fixture(scope="module")
 def away(project, folder):
     """The archive's folder, unpacked; run.py has been stopped after its first step, and then run to its end."""
     printed = project.run(sys.executable, "-m", "context_nmt", "pack", ".", str(folder / "toy.tar.xz"))
@@ -88,6 +101,24 @@ def results(away, folder):
     return folder / "all.tar"
 
 
+def unpacked(project, *archives):
+    """What `context-nmt unpack` has done with each stage."""
+    lines = project.run(sys.executable, "-m", "context_nmt", "unpack", *map(str, archives)).splitlines()
+    return {stage: re.split("[;,]", text)[0] for stage, _, text in (line.partition(": ") for line in lines)}
+
+
+def copy_of(project, folder):
+    shutil.copytree(project.folder, folder, symlinks=True)
+    return Project(folder, project.environment)
+
+
+def append(path):
+    """Add a line to a file, which may be a link into DVC's cache."""
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content + b"x\n")
+
+
 def files_of(project):
     """The outputs of the packed stages, by their paths."""
     outputs = [out["path"] for stage in STAGES for out in project.lock()["stages"][stage]["outs"]]
@@ -96,11 +127,8 @@ def files_of(project):
 
 
 @pytest.mark.heavy
-def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, away, results, folder):
-    reference = Project(folder / "reference", project.environment)
-    reference.repro("decode")
-    printed = project.run(sys.executable, "-m", "context_nmt", "unpack", str(results))
-    assert [line.partition(":")[0] for line in printed.splitlines()] == STAGES
+def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, reference, away, results):
+    assert unpacked(project, results) == dict.fromkeys(STAGES, "taken")
     assert files_of(project) == files_of(reference)
     assert project.lock() == reference.lock()
     assert project.repro("decode") == set()
@@ -115,12 +143,24 @@ def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, aw
 
 
 @pytest.mark.heavy
+def test_other_outputs_are_kept_until_their_stage_or_one_before_it_is_out_of_date(reference, results, tmp_path):
+    clone = copy_of(reference, tmp_path / "clone")
+    append(clone.folder / "runs/decoded/plain-1/test.subwords.txt")
+    clone.run("dvc", "commit", "--force", "decode@plain-1")
+    assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken") | {"decode@plain-1": "kept as it is here"}
+    lock = clone.folder / "dvc.lock"
+    lock.write_text(lock.read_text().replace(digest_of(clone.folder / "src/code/train.json"), "f" * 32))
+    assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken")
+    assert files_of(clone) == files_of(reference)
+
+
+@pytest.mark.heavy
 def test_parts_without_weights_leave_the_stages_up_to_date_but_for_missing_files(away, project, folder):
     other = Project(folder / "other", project.environment)
     away.run(sys.executable, "run.py", "--pack-results", str(folder / "parts"), "--weights", "none", "--part-size", "1")
     parts = sorted(folder.glob("parts.[0-9]*"))
     assert max(part.stat().st_size for part in parts) <= 2**20
-    other.run(sys.executable, "-m", "context_nmt", "unpack", *map(str, parts))
+    assert unpacked(other, *parts) == dict.fromkeys(STAGES, "taken")
     assert other.repro("--allow-missing", "decode") == set()
     assert not (other.folder / "runs/models/plain-1").exists()
     assert (other.folder / "metrics/hypotheses/plain-1.zip").is_file()
@@ -132,13 +172,14 @@ def test_parts_without_weights_leave_the_stages_up_to_date_but_for_missing_files
     [
         (
             lambda members: members.update({"runs/decoded/plain-1/test.subwords.txt": b"x\n"}),
-            r"was changed \(SHA-256\)",
+            "is not as its step wrote it",
         ),
-        (lambda members: members.update({"../outside": b"x"}), "'../outside' is not a file of its manifest"),
+        (lambda members: members.update({"../outside": b"x"}), "'../outside' is not a file of its steps"),
+        (lambda members: members.update({"runs/models/plain-1/more": b"x"}), "more' is not a file of its steps"),
         (lambda members: members.pop("metrics/curves/plain-1.csv"), "lacks metrics/curves/plain-1.csv"),
         (lambda members: members.pop("manifest.json"), "not a file of `run.py --pack-results`"),
     ],
-    ids=["changed", "outside", "missing", "no manifest"],
+    ids=["changed", "outside", "more", "missing", "no manifest"],
 )
 def test_an_archive_that_was_changed_is_refused_and_nothing_is_unpacked(results, folder, tmp_path, change, message):
     with tarfile.open(results) as archive:
@@ -148,19 +189,33 @@ def test_an_archive_that_was_changed_is_refused_and_nothing_is_unpacked(results,
 
 
 @pytest.mark.heavy
-def test_a_manifest_that_names_a_file_outside_is_refused(results, folder, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda records: records[0]["outputs"].update({"runs/training/plain-1/../../../outside": ["0", 1]}),
+            "outside' is not an output of train@plain-1",
+        ),
+        (lambda records: records[2]["outputs"].clear(), "decode@plain-1 has no files of runs/decoded/plain-1"),
+        (lambda records: records[2]["step"]["dependencies"].clear(), "ran with another metrics/plans/plain/"),
+        (lambda records: records[2]["step"]["after"].clear(), "ran with another runs/models/plain-1"),
+        (lambda records: records.pop(1), "decode@plain-1 ran after average@plain-1, which must be in the archive"),
+    ],
+    ids=["outside", "no outputs", "no dependencies", "nothing before", "without a step"],
+)
+def test_a_manifest_that_is_not_of_ended_steps_is_refused(results, folder, tmp_path, change, message):
     with tarfile.open(results) as archive:
         members = {member.name: archive.extractfile(member).read() for member in archive}
     manifest = json.loads(members["manifest.json"])
-    manifest["files"]["runs/models/plain-1/../../../outside"] = "0"
+    assert [record["step"]["stage"] for record in manifest["records"]] == STAGES
+    change(manifest["records"])
     members["manifest.json"] = json.dumps(manifest).encode()
-    check_refusal(folder / "other", members, tmp_path, "is not an output of its steps")
+    check_refusal(folder / "other", members, tmp_path, message)
 
 
 @pytest.mark.heavy
 def test_results_of_other_code_are_refused(results, project, folder, tmp_path):
-    clone = Project(tmp_path / "clone", project.environment)
-    shutil.copytree(folder / "other", clone.folder, symlinks=True)
+    clone = copy_of(Project(folder / "other", project.environment), tmp_path / "clone")
     clone.change("models/averaging.py")
     clone.run("dvc", "repro", "src/dvc.yaml")
     with pytest.raises(UserError, match=r"ran with another src/code/average\.json") as error:
@@ -176,6 +231,89 @@ def test_a_changed_file_of_the_archive_does_not_run(away, tmp_path):
         Project(tmp_path / "toy", away.environment).run(sys.executable, "run.py")
 
 
+@pytest.mark.heavy
+def test_a_system_starts_from_packed_weights_in_the_folder_of_an_earlier_archive(reference, away, tmp_path):
+    clone, later = copy_of(reference, tmp_path / "clone"), copy_of(away, tmp_path / "toy")
+    clone.edit("sentences: 1", "sentences: 2")
+    clone.repro("plan")
+    printed = clone.run(sys.executable, "-m", "context_nmt", "pack", ".", str(tmp_path / "toy.tar.xz"))
+    assert printed.splitlines() == STAGES[3:]
+    with tarfile.open(tmp_path / "toy.tar.xz") as archive:
+        assert "toy/runs/models/plain-1/model.safetensors" in archive.getnames()
+        archive.extractall(tmp_path, filter="data")
+    later.run(sys.executable, "run.py")
+    later.run(sys.executable, "run.py", "--pack-results", str(tmp_path / "results.tar"), "--weights", "all")
+    assert unpacked(clone, tmp_path / "results.tar") == dict.fromkeys(STAGES[3:], "taken")
+    assert clone.repro("decode") == set()
+
+
+STEPS = [
+    Step(
+        stage=f"{stage}@{variant}-1",
+        command=f"python stages {stage.partition('_')[0]} {variant} 1",
+        dependencies={"src/code": "0"},
+        outputs=[output],
+        after=after,
+    )
+    for stage, variant, output, after in (
+        ("train", "a", "runs/training/a-1", []),
+        ("average", "a", "runs/models/a-1", ["train@a-1"]),
+        ("train_document", "b", "runs/training/b-1", ["average@a-1"]),
+    )
+]
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch):
+    """The folder of an archive whose steps have ended; training and averaging write a file each."""
+
+    def train_run(layout, variant, seed, **_):
+        write_lines(layout.checkpoints(run_name(variant, seed)) / "file", ["checkpoint"])
+
+    def average_run(layout, variant, seed):
+        write_lines(layout.model(run_name(variant, seed)) / "file", ["weights"])
+
+    monkeypatch.setattr("context_nmt.training.trainer.train_run", train_run)
+    monkeypatch.setattr("context_nmt.models.averaging.average_run", average_run)
+    packed = archive_of(STEPS, tmp_path)
+    for step in STEPS:
+        packed.run_step(step.stage, "cpu")
+    return tmp_path
+
+
+def archive_of(steps, folder):
+    manifest = {"experiment": ".", "commit": None, "steps": [asdict(step) for step in steps], "files": {}}
+    write_json(folder / "manifest.json", manifest)
+    return PackedRuns(folder)
+
+
+def ended_steps(packed):
+    return [stage for stage, step in packed.steps.items() if packed.has_ended(step)]
+
+
+def test_no_step_has_ended_if_a_step_before_it_is_of_an_earlier_archive(ended):
+    assert ended_steps(PackedRuns(ended)) == [step.stage for step in STEPS]
+    packed = archive_of([replace(STEPS[0], dependencies={"src/code": "1"}), *STEPS[1:]], ended)
+    assert ended_steps(packed) == []
+    with pytest.raises(UserError, match="no step has ended yet"):
+        packed.pack_results(ended / "results.tar", "all", None)
+    packed.run_step("train@a-1", "cpu")
+    assert ended_steps(packed) == ["train@a-1"]
+
+
+@pytest.mark.parametrize("change", [append, Path.unlink], ids=["edited", "removed"])
+def test_a_changed_output_is_neither_packed_nor_read_by_the_next_step(ended, change):
+    packed = PackedRuns(ended)
+    packed.pack_results(ended / "results.tar", "all", None)
+    (ended / "results.tar").unlink()
+    change(ended / "runs/models/a-1/file")
+    with pytest.raises(UserError, match="runs/models/a-1/file: not as its step wrote it"):
+        packed.pack_results(ended / "results.tar", "all", None)
+    assert not (ended / "results.tar").exists()
+    with pytest.raises(UserError, match="runs/models/a-1/file: not as its step wrote it"):
+        packed.run_step("train_document@b-1", "cpu")
+
+
 def check_refusal(project, members, folder, message):
     with tarfile.open(folder / "changed.tar", "w:gz") as archive:
         for name, content in members.items():
@@ -187,7 +325,6 @@ def check_refusal(project, members, folder, message):
         list(unpack(project, [folder / "changed.tar"]))
     assert "\n" not in str(error.value)
     assert visible(project) == before
-    assert not (folder.parent / "outside").exists()
 
 
 def visible(project):

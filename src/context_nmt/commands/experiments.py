@@ -338,8 +338,8 @@ def unpack(
 
     DVC then takes these stages as up to date. Run the command in the project's folder. Results of other code, plans or
     ids than those of this project are refused, as are changed files. A stage that has run here with other outputs is
-    kept. Without checkpoints or weights, use `context-nmt repro --allow-missing` afterwards, because `dvc repro` would
-    train again.
+    kept, unless it, or a stage before it, is out of date. Without checkpoints or weights, use `context-nmt repro
+    --allow-missing` afterwards, because `dvc repro` would train again.
 
         Reads    FILE                                  the results
         Writes   EXPERIMENT/runs/decoded/, models/, training/    translations in units, weights if they were packed

@@ -93,7 +93,7 @@ class Declaration:
 
     command: str
     changed: bool  # apart from files that are only missing, or not in dvc.lock
-    dependencies: dict[str, str]  # the hash of each file or folder that exists
+    dependencies: dict[str, str]  # the hash of each file or folder, or "" if it is missing
     outputs: dict[str, str]  # the hash of each output in dvc.lock, or ""
 
 
@@ -104,7 +104,7 @@ def read_declarations(folder: Path, names: Collection[str]) -> dict[str, Declara
             name: Declaration(
                 command=stage.cmd,
                 changed=not all(out.hash_info for out in stage.outs) or stage.changed(allow_missing=True),
-                dependencies={_path(dep): dep.get_hash().value for dep in stage.deps if dep.exists},
+                dependencies={_path(dep): dep.get_hash().value if dep.exists else "" for dep in stage.deps},
                 outputs={_path(out): out.hash_info.value or "" for out in stage.outs},
             )
             for name, stage in stages.items()
@@ -118,6 +118,7 @@ def record_outputs(folder: Path, names: Iterable[str], files: Files) -> None:
     `files` has the outputs of these stages that may be missing here.
     """
     dvcfile.modify_yaml = modify_quickly
+    logging.getLogger("dvc.dvcfile").setLevel(logging.WARNING)  # it prints a line per stage that it writes
     with _stages_by_name(folder) as stages:
         for stage in map(stages.__getitem__, names):
             for item in (*stage.deps, *stage.outs):
@@ -169,7 +170,7 @@ def resolve(folder: Path) -> list[str]:
     Raise UserError if there is no conflict.
     """
     conflicts = defaultdict[str, dict[str, str]](dict)  # file -> version -> its blob
-    for line in filter(None, _git(folder, "ls-files", "--unmerged", "-z").split("\0")):
+    for line in filter(None, git(folder, "ls-files", "--unmerged", "-z").split("\0")):
         attributes, _, name = line.partition("\t")
         _, blob, version = attributes.split()
         conflicts[name][version] = blob
@@ -181,18 +182,18 @@ def resolve(folder: Path) -> list[str]:
         if not is_lock and not WRITTEN.match(name):
             unresolved.append(f"{name}: left to you")
         elif OURS not in blobs:
-            _git(folder, "rm", "--quiet", "--", name)
+            git(folder, "rm", "--quiet", "--", name)
         else:
-            _git(folder, "checkout", "--ours", "--", name)
+            git(folder, "checkout", "--ours", "--", name)
             if is_lock and THEIRS in blobs:
-                locks = {version: loads_yaml(_git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
+                locks = {version: loads_yaml(git(folder, "cat-file", "blob", blob)) for version, blob in blobs.items()}
                 sides = [(locks.get(version) or {}).get("stages", {}) for version in (BASE, OURS, THEIRS)]
                 with replacing(folder / name) as temporary:
                     dump_yaml(temporary, (locks[OURS] or {}) | {"stages": merge_stages(*sides)})
                 merged_locks.append(f"{name}: {_summary(*sides)}")
             else:
                 kept.append(name)
-            _git(folder, "add", "--", name)
+            git(folder, "add", "--", name)
     if kept:
         others = f" and {len(kept) - 1} others" if len(kept) > 1 else ""
         merged_locks.append(f"{kept[0]}{others}: kept as on this side; stages write them again")
@@ -217,11 +218,12 @@ def _summary(base: Entries, ours: Entries, theirs: Entries) -> str:
     return f"{count} stages as on the other side; {len(both)} that both have changed as on this one{names}"
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str) -> str:
+    """Return what a git command prints in a folder; raise UserError if it fails."""
     try:
         call = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", check=False)  # noqa: S607
     except FileNotFoundError:
-        raise UserError("no program git: conflicts of git merge are read from its index") from None
+        raise UserError("no program git: install it") from None
     if call.returncode:
         raise UserError(f"git {arguments[0]}: {' '.join(call.stderr.split())}")
     return call.stdout

@@ -35,6 +35,8 @@ MEBIBYTE = 2**20
 CHECKPOINTS, MODELS = "runs/training/", "runs/models/"
 LEFT_OUT = {"all": (), "models": (CHECKPOINTS,), "none": (CHECKPOINTS, MODELS)}  # by --weights
 
+Files = dict[str, list[Any]]  # MD5 and size of files by path
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -52,17 +54,28 @@ class Step:
         return shlex.split(self.command)[2:]  # without "python stages"
 
 
-def output_files(folder: Path, outputs: Iterable[str]) -> dict[str, list[Any]]:
-    """Return the MD5, by which DVC knows it, and the size of each file of some outputs."""
+def md5_and_size(path: Path) -> list[Any]:
+    """Return what DVC records of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    return [digest, path.stat().st_size]
+
+
+def output_files(folder: Path, outputs: Iterable[str]) -> Files:
+    """Return the MD5 and size of each file of some outputs."""
     roots = [folder / output for output in outputs]
     paths = [path for root in roots for path in (sorted(root.rglob("*")) if root.is_dir() else [root])]
-    files = dict[str, list[Any]]()
-    for path in paths:
-        if path.is_file():
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-            files[path.relative_to(folder).as_posix()] = [digest, path.stat().st_size]
-    return files
+    return {path.relative_to(folder).as_posix(): md5_and_size(path) for path in paths if path.is_file()}
+
+
+def sent_files(records: Iterable[dict[str, Any]], weights: str) -> Files:
+    """Return the MD5 and size of each file that results have, by the records of their steps and --weights."""
+    return {
+        name: value
+        for record in records
+        for name, value in record["outputs"].items()
+        if not name.startswith(LEFT_OUT[weights])
+    }
 
 
 class PackedRuns:
@@ -93,9 +106,9 @@ class PackedRuns:
         return self.folder / RECORDS / f"{stage}.json"
 
     def has_ended(self, step: Step) -> bool:
-        """Return whether a step has ended, on the outputs that the steps before it have now."""
+        """Return whether a step and all before it have ended, each on the outputs that those before it have now."""
         path = self.record(step.stage)
-        if not path.is_file() or not all(self.record(stage).is_file() for stage in step.after):
+        if not path.is_file() or not all(self.has_ended(self.steps[stage]) for stage in step.after):
             return False
         record = read_json(path)
         return record["step"] == asdict(step) and record["after"] == self._digests(step)
@@ -142,13 +155,18 @@ class PackedRuns:
         return [step for step in self.steps.values() if step.stage in chosen]
 
     def run_step(self, stage: str, device: str) -> None:
-        """Run one step in this process, and record its outputs with the machine."""
+        """Run one step in this process, and record its outputs with the machine.
+
+        Raise UserError if an output of the steps before it is not as its step wrote it.
+        """
         import numpy as np
         import torch
 
         from context_nmt.models.devices import device_named, processor_name
 
         step = self.steps[stage]
+        for earlier in step.after:
+            self._check_outputs(read_json(self.record(earlier))["outputs"])
         self.record(stage).unlink(missing_ok=True)
         after = self._digests(step)
         _run_stage(RunLayout(self.folder), step.words, device)
@@ -160,18 +178,29 @@ class PackedRuns:
         record = {"step": asdict(step), "after": after, "outputs": files, "machine": machine}
         write_json(self.record(stage), record | {"commit": self.manifest["commit"]})
 
+    def _check_outputs(self, files: Files) -> None:
+        for name, expected in files.items():
+            if not (self.folder / name).is_file() or md5_and_size(self.folder / name) != expected:
+                raise UserError(
+                    f"{self.folder / name}: not as its step wrote it; remove the step's file in"
+                    f" {self.folder / RECORDS} and run python run.py, which runs the step again"
+                )
+
     def pack_results(self, output: Path, weights: str, part_size: int | None) -> None:
-        """Write what the ended steps have made to a tar file, or to parts FILE.001, … of at most `part_size` MiB."""
+        """Write what the ended steps have made to a tar file, or to parts FILE.001, … of at most `part_size` MiB.
+
+        Raise UserError if no step has ended, or if one of these files is not as its step wrote it.
+        """
         records = [read_json(self.record(name)) for name, step in self.steps.items() if self.has_ended(step)]
         if not records:
             raise UserError(f"{self.folder / RECORDS}: no step has ended yet; run python run.py")
-        names = [name for record in records for name in record["outputs"] if not name.startswith(LEFT_OUT[weights])]
-        files = {name: sha256(self.folder / name) for name in names}
-        manifest = {"experiment": self.manifest["experiment"], "records": records, "files": files}
+        files = sent_files(records, weights)
+        self._check_outputs(files)
+        manifest = {"experiment": self.manifest["experiment"], "weights": weights, "records": records}
         for part in output.parent.glob(f"{output.name}.[0-9][0-9][0-9]"):
             part.unlink()  # of an earlier call
         with replacing(output) as temporary, gzip.open(temporary, "wb", compresslevel=6) as file:
-            write_archive(file, {MANIFEST: json.dumps(manifest).encode()}, {n: self.folder / n for n in names})
+            write_archive(file, {MANIFEST: json.dumps(manifest).encode()}, {n: self.folder / n for n in files})
         paths = split(output, part_size * MEBIBYTE) if part_size else [output]
         say(f"written: {', '.join(map(str, paths))}: {len(records)} of {len(self.steps)} steps")
 

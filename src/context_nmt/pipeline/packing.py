@@ -2,7 +2,6 @@
 
 import json
 import lzma
-import subprocess
 from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from context_nmt.code_closure import OUTDATED_MESSAGE, UNHASHED_MODULES, closure, module_file, outdated_code_files
 from context_nmt.files import UserError, read_json, replacing, sha256
 from context_nmt.models.averaging import copy_text_files
-from context_nmt.pipeline.dvc import Stage, read_declarations, read_stages
+from context_nmt.pipeline.dvc import Stage, git, read_declarations, read_stages
 from context_nmt.pipeline.packed_runs import LENGTHS, MANIFEST, OFFSETS, Step, write_archive
 from context_nmt.settings import some_names
 from context_nmt.settings.parameters import Experiment, training_of
@@ -188,8 +187,7 @@ def _code_files(root: Path, experiment: Experiment, steps: list[Step]) -> Iterat
 
 def _commit(root: Path) -> str | None:
     """Return the commit of the project, with -dirty if files differ from it; None without git."""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (FileNotFoundError, subprocess.CalledProcessError):
+        return git(root, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*").strip()
+    except UserError:
         return None
