@@ -19,7 +19,7 @@ from measured import write_flat
 
 from context_nmt.__main__ import main
 from context_nmt.code_closure import write_code_files
-from context_nmt.files import read_json, write_json, write_lines
+from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.pipeline import retraining
 from context_nmt.report import verification
 from context_nmt.report.claim_rows import claim_rows, write_claims
@@ -178,9 +178,10 @@ def test_a_change_is_found_and_named(tree, call, change):
     [
         (["verify", "nobody"], "PAPER is 'nobody'; there are made_up"),
         (["verify", "made_up", "nothing"], "CLAIM is 'nothing'; made_up has gauss-is-better"),
-        (["verify", "made_up", "--train"], "--train needs PAPER and CLAIM"),
+        (["verify", "made_up", "--train", "--copy", "x"], "--train needs PAPER and CLAIM"),
         (["verify", "made_up", "--seeds", "1"], "--seeds and --copy need --train"),
-        (["verify", "made_up", "gauss-is-better", "--train", "--seeds", "one"], "--seeds is 'one'"),
+        (["verify", "made_up", "gauss-is-better", "--train", "--copy", "x", "--seeds", "one"], "--seeds is 'one'"),
+        (["verify", "made_up", "gauss-is-better", "--train"], "--train needs PAPER and CLAIM, and --copy"),
         (["power", "--difference", "0"], "--difference is 0"),
         (["why", "train@nobody-1"], "STAGE is 'train@nobody-1'"),
     ],
@@ -247,31 +248,92 @@ def test_committed_intervals_are_those_of_another_library():
     assert checked > 20
 
 
-def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, call, tmp_path, monkeypatch):
-    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev")
+@pytest.fixture
+def again(committed, tmp_path, monkeypatch):
+    """A copy of the experiment that takes the place of runs that are trained again, with two seeds."""
     again = Experiment(tmp_path / "again")
     shutil.copytree(committed.folder, again.folder)
     again.parameters.write_text(yaml.safe_dump(PARAMETERS | {"seeds": [1, 2]}), encoding="utf-8")
-    half = student_quantile(4, 0.01 / 4 / 2) * np.std(values, ddof=1) * sqrt(1 + 1 / 5)  # four runs
-    asked = []
-    monkeypatch.setattr(retraining, "train_again", lambda *arguments: asked.append(arguments[1]) or again)
-    arguments = ("verify", "made_up", "gauss-is-better", "--train", "--seeds", "1,2")
+    monkeypatch.setattr(retraining, "train_again", lambda *_: again)
+    return again
 
-    status, printed, _ = call(*arguments)
-    assert (status, asked) == (0, [[1, 2]])
+
+TRAIN = ("verify", "made_up", "gauss-is-better", "--train", "--seeds", "1,2", "--copy", "elsewhere")
+
+
+def set_value(experiment, value):
+    path = experiment.scores("gauss-1")
+    row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
+    edit(path, row, row.replace(f",{row.split(',')[5]},", f",{value:.4f},"))
+
+
+def set_processor(experiment, name):
+    for path in (experiment.metrics / "curves").glob("*.csv"):
+        header, *rows = path.read_text(encoding="utf-8").splitlines()
+        write_lines(path, [f"{header},processor", *(f"{row},{name}" for row in rows)])
+
+
+def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, again, call):
+    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev")
+    half = student_quantile(4, 0.01 / 4 / 2) * np.std(values, ddof=1) * sqrt(1 + 1 / 5)  # four runs
+    status, printed, _ = call(*TRAIN)
+    assert status == 0
     assert printed.count("equal in every byte") == 4
 
-    path = again.scores("gauss-1")
     for shift, status in ((0.99 * half, 0), (1.01 * half, 1)):
-        path.write_bytes(tree.scores("gauss-1").read_bytes())
-        row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
-        edit(path, row, row.replace(f",{row.split(',')[5]},", f",{values.mean() + shift:.4f},"))
-        found, printed, errors = call(*arguments)
+        again.scores("gauss-1").write_bytes(tree.scores("gauss-1").read_bytes())
+        set_value(again, values.mean() + shift)
+        found, printed, errors = call(*TRAIN)
         assert found == status
-        line = next(line for line in printed.splitlines() if line.startswith("gauss-1:"))
-        assert ("OUTSIDE" if status else "inside") in line
+        line = next(line for line in printed.splitlines() if line.startswith("gauss-1,"))
+        assert ("outside" if status else "inside") in line
         assert "differs in metrics/scores/gauss/1.csv" in line
-        assert status == 0 or errors.startswith("error: gauss-1: ")
+        assert status == 0 or errors.startswith("error: gauss-1, ")
+
+
+@pytest.mark.parametrize(("processor", "status"), [("one", 1), ("another", 0)])
+def test_other_bytes_fail_on_the_same_processor(committed, tree, again, call, processor, status):
+    set_processor(tree, "one")
+    set_processor(again, processor)
+    set_value(again, scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev").mean())
+    found, printed, _ = call(*TRAIN)
+    assert found == status
+    line = next(line for line in printed.splitlines() if line.startswith("gauss-1,"))
+    assert ("same processor" if status else "inside") in line
+
+
+def test_a_run_without_an_interval_passes_only_if_it_is_equal(tree, again, call):
+    tree.parameters.write_text(yaml.safe_dump(PARAMETERS | {"seeds": [1, 2]}), encoding="utf-8")
+    assert call(*TRAIN)[0] == 0
+    set_value(again, 1)
+    status, printed, errors = call(*TRAIN)
+    assert status == 1
+    assert "not checked" in errors
+    assert printed.count("equal in every byte") == 3
+
+
+def test_both_measures_of_a_system_are_compared(tree, again, call, monkeypatch):
+    lower = replace(BETTER, variant="gauss", measure=MeasureSpec(metric="bleu_lowercased"))
+    claim = replace(lower, against_measure=MeasureSpec(metric="sacrebleu"))
+    monkeypatch.setattr(retraining, "read_papers", lambda: {"made_up": replace(PAPER, claims=(claim,))})
+    _, printed, _ = call(*TRAIN)
+    assert len([line for line in printed.splitlines() if line.startswith("gauss-")]) == 4
+    assert "any of 4" in printed
+
+
+@pytest.mark.parametrize("copy", [".", "metrics", "../clone", "../empty"])
+def test_a_copy_is_outside_the_project_and_at_its_commit(tree, copy):
+    git(".", "init", "--quiet")
+    git(".", "add", "--all")
+    git(".", "commit", "--quiet", "--message", "run")
+    git(".", "clone", "--quiet", ".", "../clone")
+    git(".", "commit", "--quiet", "--allow-empty", "--message", "later")
+    Path("../empty").mkdir()
+    before = tree.parameters.read_bytes()
+    outcome = retraining.designated_outcome(tree, "made_up", "gauss-is-better")
+    with pytest.raises(UserError, match="--copy"):
+        retraining.train_again(outcome, [3], Path(copy))
+    assert tree.parameters.read_bytes() == before
 
 
 def git(folder, *arguments):

@@ -1,7 +1,6 @@
 """Check claims, train their systems again, and count the seeds that a comparison needs."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="With --train, the clone to train in; the same command continues there. Default: a temporary folder.",
+            help="With --train, the new folder outside the project to clone it to; the same command continues there.",
         ),
     ] = None,
 ) -> None:
@@ -42,10 +41,11 @@ def verify(
     model, the training text or a clock. The last lines name them.
 
     --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
-    run lies: on the same kind of processor, its files are equal in every byte; on another, its number should lie in the
-    prediction interval of a further run (Student's t over the committed seeds). If nothing has changed, the probability
-    that any run of the claim lies outside is at most 1% (Bonferroni); the exit status is then 1. With fewer than three
-    committed seeds there is no interval. The clone has the code of the last commit.
+    run lies. A run whose files are equal in every byte passes. On the same kind of processor, other bytes fail. On
+    another, the number should lie in the prediction interval of a further run (Student's t over the committed seeds);
+    if nothing has changed, the probability that any run of the claim lies outside is at most 1% (Bonferroni). With
+    fewer than three committed seeds there is no interval, and such a run is not checked. The exit status is 1 unless
+    all runs pass. The clone has the code of the last commit.
 
         Reads    EXPERIMENT/metrics/, dvc.lock    what is in git, also that of experiments/*
                  EXPERIMENT/data/CORPUS/          the references, if they are here
@@ -57,6 +57,8 @@ def verify(
     if not train and (seeds or copy):
         raise UserError("--seeds and --copy need --train")
     if train:
+        if not claim or not copy:
+            raise UserError("--train needs PAPER and CLAIM, and --copy FOLDER, where the same command continues")
         _train(experiment, paper, claim, seeds, copy)
         return
     from context_nmt.report.verification import check_claims, unscored_notes
@@ -75,24 +77,21 @@ def verify(
         raise UserError(f"{wrong} of {len(checked)} claims differ from what is committed")
 
 
-def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path | None) -> None:
-    from context_nmt.pipeline.retraining import FALSE_ALARMS, compare_runs, designated_outcome, train_again
+def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path) -> None:
+    from context_nmt.pipeline.retraining import FALSE_ALARM_PROBABILITY, compare_runs, designated_outcome, train_again
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
-    if not claim:
-        raise UserError("--train needs PAPER and CLAIM")
     outcome = designated_outcome(Experiment(experiment_folder(experiment)), paper, claim)
     try:
         chosen = [int(word) for word in seeds.split(",")] if seeds else [*outcome.results.settings.seeds]
     except ValueError:
         raise UserError(f"--seeds is {seeds!r}; it must be numbers such as 1,2") from None
-    with TemporaryDirectory() as folder:
-        runs = compare_runs(outcome, train_again(outcome, chosen, copy or Path(folder) / "clone"))
+    runs = compare_runs(outcome, train_again(outcome, chosen, copy))
     for run in runs:
         typer.echo(run)
-    typer.echo(f"probability that any of {len(runs)} runs lies outside by chance: at most {FALSE_ALARMS:.0%}")
-    if outside := [run.name for run in runs if run.is_outside]:
-        raise UserError(f"{', '.join(outside)}: not a run of the committed systems, or a chance of {FALSE_ALARMS:.0%}")
+    typer.echo(f"probability that chance puts any of {len(runs)} outside: at most {FALSE_ALARM_PROBABILITY:.0%}")
+    if failed := [f"{run.name}: {run.verdict}" for run in runs if not run.passes]:
+        raise UserError("; ".join(failed))
 
 
 def power(
