@@ -33,12 +33,12 @@ def verify(
 ) -> None:
     """Check claims from the files in git, and say for each whether it agrees with what is committed, or what differs.
 
-    This needs no model and no DVC cache. Of every system that a claim compares, in all experiments that can test it,
-    the files are compared with their hashes in dvc.lock; BLEU and other scores are computed from the translations and
-    the references, and accuracies from the outcomes of contrastive items; rows of results.csv, differences over seeds,
-    intervals, p-values and verdicts are computed from the rows of all runs. References that are not here are generated
-    if the corpus is a miniature; the scores of other corpora are taken from their rows, as are measures that need a
-    model, the training text or a clock. The last lines name them.
+    This needs no model and no DVC cache. In each experiment with a number for the claim's paper, the files of all
+    systems are compared with their hashes in dvc.lock. BLEU and other scores of the compared systems are computed from
+    the translations and the references, and accuracies from the outcomes of contrastive items; rows of results.csv,
+    differences over seeds, intervals, p-values and verdicts are computed from the rows of all runs. References that are
+    not here are generated if the corpus is a miniature; the scores of other corpora are taken from their rows, as are
+    measures that need a model, the training text or a clock. The last line names them.
 
     --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
     run lies. A run whose files are equal in every byte passes. On the same kind of processor, other bytes fail. On
@@ -61,17 +61,19 @@ def verify(
             raise UserError("--train needs PAPER and CLAIM, and --copy FOLDER, where the same command continues")
         _train(experiment, paper, claim, seeds, copy)
         return
-    from context_nmt.report.verification import check_claims, unscored_notes
+    from context_nmt.report.verification import check_claims, coverage_notes
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
-    checked = []
+    checked, shown = [], set[str]()
     for one in check_claims(Experiment(experiment_folder(experiment)), paper, claim):
         typer.echo(f"{one.id}: {'differs' if one.faults else 'agrees'}: {one.verdict}")
-        for fault in one.faults:
-            typer.echo(f"    {fault}")
+        new = [line for line in map(str, one.faults) if line not in shown]  # a file may count for many claims
+        for line in new:
+            typer.echo(f"    {line}")
+        shown |= {*new}
         checked.append(one)
     typer.echo("")
-    for note in unscored_notes(checked):
+    for note in coverage_notes(checked):
         typer.echo(note)
     if wrong := sum(bool(one.faults) for one in checked):
         raise UserError(f"{wrong} of {len(checked)} claims differ from what is committed")
@@ -105,8 +107,9 @@ def power(
     """Show how many seeds a comparison needs to find a difference with 80% and with 90% power.
 
     The spread is that of the paired differences over the seeds that have been run, without a prior of their variance.
-    Power is that of a two-sided paired t test (noncentral t) at the level of verdicts: 5% or, for a PAPER, 5% divided
-    by the number of its primary claims, the first step of Holm's correction. Five seeds are the fewest for a verdict.
+    Power is the probability that a two-sided paired t test (noncentral t) finds the difference, in its direction. The
+    level is 5% or, for a PAPER, the level of its primary claims (5% unless preregistered otherwise) divided by their
+    number, the first step of Holm's correction. Five seeds are the fewest for a verdict.
     A spread from few seeds is itself uncertain: with five, the true one can be 0.6 to 2.9 times as large (95%).
 
         Reads    metrics/           of all experiments, or of EXPERIMENT
