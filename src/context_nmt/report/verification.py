@@ -149,6 +149,7 @@ class _Check:
         self.results, self.folder, self.generated = results, EvaluationFolder(folder), generated
         self.needed: set[tuple[str, Measure]] = set()
         self.recomputed: dict[tuple[str, Measure], dict[int, float]] = {}  # by seed
+        self.found: dict[tuple[str, Measure], list[Fault]] = {}
 
     def make_jobs(self) -> list[tuple["_Check", str, int, str, str]]:
         """Collect the text, and return what to recompute: variant, seed, test set, metric."""
@@ -207,18 +208,21 @@ class _Check:
         }
         return replace(self.results, rows=rows)
 
-    def faults(self, name: str, measure: Measure) -> Iterator[Fault]:
-        """Yield what differs in the files of a variant, in the rows of a measure, and in its row of results.csv."""
-        yield from self._file_faults.get(name, ())
-        experiment = self.results.experiment
-        for seed, value in self.recomputed.get((name, measure), {}).items():
-            run = run_name(name, seed)
-            is_of_model = measure.metric in MCNEMAR
-            path = experiment.contrastive(run) if is_of_model else experiment.scores(run)
-            path = experiment.analyses(run) if measure.metric == "ngram_accuracy" else path
-            for row in self.results.rows[name, seed]:
-                if row.measure == measure and not row.subject and not _is_same(row.value, value, LAST_DECIMAL):
-                    yield Fault(path, f"{run}, {_words(measure)}", row.value, value)
+    def faults(self, name: str, measure: Measure) -> list[Fault]:
+        """Return what differs in the files of a variant, in the rows of a measure, and in its row of results.csv."""
+        if (name, measure) not in self.found:
+            self.found[name, measure] = [*self._file_faults.get(name, ()), *self._row_faults(name, measure)]
+        return self.found[name, measure]
+
+    def _row_faults(self, name: str, measure: Measure) -> Iterator[Fault]:
+        experiment, seeds = self.results.experiment, self.results.settings.seeds
+        path = experiment.contrastive if measure.metric in MCNEMAR else experiment.scores
+        path = experiment.analyses if measure.metric == "ngram_accuracy" else path
+        values = self.recomputed.get((name, measure), {})
+        for seed, value in zip(seeds, self.results.by_seed(name, measure) or (), strict=False):
+            if seed in values and not _is_same(value, values[seed], LAST_DECIMAL):
+                run = run_name(name, seed)
+                yield Fault(path(run), f"{run}, {_words(measure)}", value, values[seed])
         there, recomputed = (tables.get((name, measure), {}) for tables in self._tables)
         for column in {**there, **recomputed}:
             if not _is_same(there.get(column), recomputed.get(column)):
