@@ -19,12 +19,14 @@ from measured import write_flat
 
 from context_nmt.__main__ import main
 from context_nmt.code_closure import write_code_files
-from context_nmt.files import read_json, write_json, write_lines
+from context_nmt.files import UserError, read_json, write_json, write_lines
+from context_nmt.measures.pairs import write_pairs
+from context_nmt.measures.rows import Measure
 from context_nmt.pipeline import retraining
 from context_nmt.report import verification
 from context_nmt.report.claim_rows import claim_rows, write_claims
-from context_nmt.report.power import seeds_needed
-from context_nmt.report.published import Claim, MeasureSpec, read_papers
+from context_nmt.report.power import pairs_of_paper, power_of, seeds_needed
+from context_nmt.report.published import Claim, MeasureSpec, Preregistration, read_papers
 from context_nmt.results.out_of_date import digest_of
 from context_nmt.results.reading import read_all, write_results
 from context_nmt.settings.parameters import Experiment
@@ -71,11 +73,13 @@ def write_lock(experiment):
     settings = yaml.safe_load(experiment.parameters.read_text())
     plan = {"params": {"params.yaml": {key: settings[key] for key in settings.keys() - {"seeds", "focus"}}}}
     stages = {"plan": plan, "tokenize": entry(experiment.stage_plan("text"), experiment.corpus)}
+    stages["describe"] = entry(experiment.stage_plan("models"), experiment.models)
     for variant in experiment.settings.variants:
         pairs, scores = experiment.pairs(variant), experiment.scores(run_name(variant, 1)).parent
         stages[f"significance@{variant}"] = entry(pairs, scores)
         for run in (run_name(variant, seed) for seed in SEEDS):
-            paths = (experiment.hypotheses(run), experiment.contrastive(run), experiment.analyses(run))
+            of_run = (experiment.hypotheses, experiment.contrastive, experiment.contrastive_outcomes)
+            paths = [path(run) for path in (*of_run, experiment.analyses, experiment.curve)]
             stages[f"decode@{run}"] = entry(experiment.plan(variant, "decoding"), *paths)
     experiment.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
 
@@ -117,7 +121,7 @@ def test_what_is_committed_agrees(tree, call):
     lines = printed.splitlines()
     assert [line.split(":")[1] for line in lines[:3]] == [" agrees"] * 3
     assert lines[0] == "made_up/gauss-is-better: agrees: supported"
-    assert "locality_entropy need a model" in printed
+    assert lines[-1] == "not recomputed, taken from their rows: locality_entropy"
 
 
 def change_translation(tree):
@@ -159,7 +163,23 @@ def change_verdict(tree):
     return ["claims.json: made_up/gauss-is-better, verdict: against there, supported recomputed"]
 
 
-CHANGES = [change_translation, change_score, change_analysis, change_mean, change_reference, change_verdict]
+def change_unread_system(tree):
+    """The claim does not compare it, but the variance of all systems counts."""
+    write_output(tree, "again-1", ["This is another translation.", *output(9, 1)[1:]])
+    return ["metrics/hypotheses/again-1.zip: its MD5"]
+
+
+def drop_from_lock(tree):
+    lock = yaml.safe_load(tree.lock.read_text(encoding="utf-8"))
+    del lock["stages"]["decode@gauss-1"]
+    tree.lock.write_text(yaml.safe_dump(lock), encoding="utf-8")
+    return ["metrics/hypotheses/gauss-1.zip: its MD5 in dvc.lock: no file there"]
+
+
+CHANGES = [
+    *(change_translation, change_score, change_analysis, change_mean, change_reference, change_verdict),
+    *(change_unread_system, drop_from_lock),
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -178,9 +198,10 @@ def test_a_change_is_found_and_named(tree, call, change):
     [
         (["verify", "nobody"], "PAPER is 'nobody'; there are made_up"),
         (["verify", "made_up", "nothing"], "CLAIM is 'nothing'; made_up has gauss-is-better"),
-        (["verify", "made_up", "--train"], "--train needs PAPER and CLAIM"),
+        (["verify", "made_up", "--train", "--copy", "x"], "--train needs PAPER and CLAIM"),
         (["verify", "made_up", "--seeds", "1"], "--seeds and --copy need --train"),
-        (["verify", "made_up", "gauss-is-better", "--train", "--seeds", "one"], "--seeds is 'one'"),
+        (["verify", "made_up", "gauss-is-better", "--train", "--copy", "x", "--seeds", "one"], "--seeds is 'one'"),
+        (["verify", "made_up", "gauss-is-better", "--train"], "--train needs PAPER and CLAIM, and --copy"),
         (["power", "--difference", "0"], "--difference is 0"),
         (["why", "train@nobody-1"], "STAGE is 'train@nobody-1'"),
     ],
@@ -190,6 +211,49 @@ def test_wrong_arguments_are_refused(call, arguments, message):
     status, _, errors = call(*arguments)
     assert status == 1
     assert message in errors.splitlines()[-1]
+
+
+def test_a_row_of_no_claim_is_found(tree, call):
+    path = tree.metrics / "claims.json"
+    content = read_json(path)
+    write_json(path, content | {"claims": [*content["claims"], content["claims"][0] | {"id": "made_up/more"}]})
+    status, printed, _ = call("verify")
+    assert status == 1
+    assert "made_up/more: differs" in printed
+
+
+def test_nested_values_may_differ_in_rounding_only(tree, call):
+    path = tree.metrics / "claims.json"
+    content = read_json(path)
+    loss = dict.fromkeys(("difference", "low", "high", "p", "adjusted_p"), 0.123456789) | {"verdict": "open"}
+    recomputed = [{**row, "loss": loss} for row in content["claims"]]
+    for change, is_same in ((1e-9, True), (1e-3, False)):
+        rows = [{**row, "loss": loss | {"low": loss["low"] + change}} for row in recomputed]
+        assert verification._is_same(rows, recomputed) is is_same
+
+
+def test_nothing_to_check_is_an_error(tree, call, monkeypatch):
+    none = replace(BETTER, variant="nobody", experiment="elsewhere")
+    monkeypatch.setattr(verification, "read_papers", lambda: {"made_up": replace(PAPER, claims=(none,))})
+    monkeypatch.setattr(verification, "claim_rows", lambda *_: [])
+    status, _, errors = call("verify")
+    assert status == 1
+    assert "can test no claim" in errors
+
+
+def test_outcomes_of_another_contrastive_set_are_found(committed, tmp_path):
+    items = verification.Items("new", [[((), 0), ((), 1)]], [{"all"}])
+    (results,) = read_all(committed)
+    check = verification._Check(results, tmp_path, set())
+    path = committed.contrastive_outcomes("gauss-1")
+    before = path.read_bytes()
+    try:
+        write_json(path, {"pronouns": ["old", {"accuracy": "1"}]})
+        check._score_items(items, "gauss", 1, "pronouns")
+    finally:
+        path.write_bytes(before)
+    (fault,) = check.faults("gauss", Measure("pronouns", "accuracy", tag="all"))
+    assert (fault.path, fault.there, fault.recomputed) == (path, "old", "new")
 
 
 def student_p(differences):
@@ -247,31 +311,92 @@ def test_committed_intervals_are_those_of_another_library():
     assert checked > 20
 
 
-def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, call, tmp_path, monkeypatch):
-    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev")
+@pytest.fixture
+def again(committed, tmp_path, monkeypatch):
+    """A copy of the experiment that takes the place of runs that are trained again, with two seeds."""
     again = Experiment(tmp_path / "again")
     shutil.copytree(committed.folder, again.folder)
     again.parameters.write_text(yaml.safe_dump(PARAMETERS | {"seeds": [1, 2]}), encoding="utf-8")
-    half = student_quantile(4, 0.01 / 4 / 2) * np.std(values, ddof=1) * sqrt(1 + 1 / 5)  # four runs
-    asked = []
-    monkeypatch.setattr(retraining, "train_again", lambda *arguments: asked.append(arguments[1]) or again)
-    arguments = ("verify", "made_up", "gauss-is-better", "--train", "--seeds", "1,2")
+    monkeypatch.setattr(retraining, "train_again", lambda *_: again)
+    return again
 
-    status, printed, _ = call(*arguments)
-    assert (status, asked) == (0, [[1, 2]])
+
+TRAIN = ("verify", "made_up", "gauss-is-better", "--train", "--seeds", "1,2", "--copy", "elsewhere")
+
+
+def set_value(experiment, value):
+    path = experiment.scores("gauss-1")
+    row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
+    edit(path, row, row.replace(f",{row.split(',')[5]},", f",{value:.4f},"))
+
+
+def set_processor(experiment, name):
+    for path in (experiment.metrics / "curves").glob("*.csv"):
+        header, *rows = path.read_text(encoding="utf-8").splitlines()
+        write_lines(path, [f"{header},processor", *(f"{row},{name}" for row in rows)])
+
+
+def test_a_new_run_is_equal_or_inside_or_outside(committed, tree, again, call):
+    values = scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev")
+    half = student_quantile(4, 0.01 / 4 / 2) * np.std(values, ddof=1) * sqrt(1 + 1 / 5)  # four runs
+    status, printed, _ = call(*TRAIN)
+    assert status == 0
     assert printed.count("equal in every byte") == 4
 
-    path = again.scores("gauss-1")
     for shift, status in ((0.99 * half, 0), (1.01 * half, 1)):
-        path.write_bytes(tree.scores("gauss-1").read_bytes())
-        row = next(line for line in path.read_text().splitlines() if line.startswith("gauss-1,dev,sacrebleu,"))
-        edit(path, row, row.replace(f",{row.split(',')[5]},", f",{values.mean() + shift:.4f},"))
-        found, printed, errors = call(*arguments)
+        again.scores("gauss-1").write_bytes(tree.scores("gauss-1").read_bytes())
+        set_value(again, values.mean() + shift)
+        found, printed, errors = call(*TRAIN)
         assert found == status
-        line = next(line for line in printed.splitlines() if line.startswith("gauss-1:"))
-        assert ("OUTSIDE" if status else "inside") in line
+        line = next(line for line in printed.splitlines() if line.startswith("gauss-1,"))
+        assert ("outside" if status else "inside") in line
         assert "differs in metrics/scores/gauss/1.csv" in line
-        assert status == 0 or errors.startswith("error: gauss-1: ")
+        assert status == 0 or errors.startswith("error: gauss-1, ")
+
+
+@pytest.mark.parametrize(("processor", "status"), [("one", 1), ("another", 0)])
+def test_other_bytes_fail_on_the_same_processor(committed, tree, again, call, processor, status):
+    set_processor(tree, "one")
+    set_processor(again, processor)
+    set_value(again, scores_by_seed(committed, "gauss", SEEDS, "sacrebleu", "dev").mean())
+    found, printed, _ = call(*TRAIN)
+    assert found == status
+    line = next(line for line in printed.splitlines() if line.startswith("gauss-1,"))
+    assert ("same processor" if status else "inside") in line
+
+
+def test_a_run_without_an_interval_passes_only_if_it_is_equal(tree, again, call):
+    tree.parameters.write_text(yaml.safe_dump(PARAMETERS | {"seeds": [1, 2]}), encoding="utf-8")
+    assert call(*TRAIN)[0] == 0
+    set_value(again, 1)
+    status, printed, errors = call(*TRAIN)
+    assert status == 1
+    assert "not checked" in errors
+    assert printed.count("equal in every byte") == 3
+
+
+def test_both_measures_of_a_system_are_compared(tree, again, call, monkeypatch):
+    lower = replace(BETTER, variant="gauss", measure=MeasureSpec(metric="bleu_lowercased"))
+    claim = replace(lower, against_measure=MeasureSpec(metric="sacrebleu"))
+    monkeypatch.setattr(retraining, "read_papers", lambda: {"made_up": replace(PAPER, claims=(claim,))})
+    _, printed, _ = call(*TRAIN)
+    assert len([line for line in printed.splitlines() if line.startswith("gauss-")]) == 4
+    assert "any of 4" in printed
+
+
+@pytest.mark.parametrize("copy", [".", "metrics", "../clone", "../empty"])
+def test_a_copy_is_outside_the_project_and_at_its_commit(tree, copy):
+    git(".", "init", "--quiet")
+    git(".", "add", "--all")
+    git(".", "commit", "--quiet", "--message", "run")
+    git(".", "clone", "--quiet", ".", "../clone")
+    git(".", "commit", "--quiet", "--allow-empty", "--message", "later")
+    Path("../empty").mkdir()
+    before = tree.parameters.read_bytes()
+    outcome = retraining.designated_outcome(tree, "made_up", "gauss-is-better")
+    with pytest.raises(UserError, match="--copy"):
+        retraining.train_again(outcome, [3], Path(copy))
+    assert tree.parameters.read_bytes() == before
 
 
 def git(folder, *arguments):
@@ -353,6 +478,38 @@ def test_the_number_of_seeds_has_the_power_in_a_simulation(difference, deviation
 
     assert share(seeds) > 0.79
     assert share(seeds - 1) < 0.81
+
+
+def test_power_is_a_number_for_a_large_difference():
+    assert all(power_of(difference, 0.05, 5, 0.0125) == pytest.approx(1) for difference in (1, 2, 5))
+    assert seeds_needed(5, 0.05, 0.9, 0.0125) == 5
+
+
+def test_the_level_is_that_of_primary_claims(committed):
+    registered = Preregistration(commit="", seeds=(1,), level=0.04)
+    paper = replace(PAPER, preregistration=registered)
+    assert pairs_of_paper(paper, read_all(committed))[1] == pytest.approx(0.02)
+
+
+def test_why_of_a_test_names_only_its_systems(tree, call):
+    write_pairs(tree)
+    stages = yaml.safe_load(tree.lock.read_text(encoding="utf-8"))["stages"]
+    folders = [tree.metrics / "hypotheses", tree.metrics / "contrastive"]
+    deps = [{"path": str(path), "md5": digest_of(path)} for path in folders]
+    stages["pair"] = {
+        "cmd": "python",
+        "deps": deps,
+        "outs": [{"path": "runs/pairs", "md5": digest_of(tree.runs / "pairs")}],
+    }
+    tree.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
+    assert "nothing has changed" in call("why", "significance@gauss")[1]
+    plan = tree.plan("again", "decoding")
+    plan.unlink()
+    assert "nothing has changed" in call("why", "significance@gauss")[1]
+    lines = call("why", "significance@again")[1].splitlines()
+    assert lines == [f"{plan}, read by decode@again-{seed}: no file" for seed in SEEDS]
+    write_output(tree, "gauss-1", output(2, 1))
+    assert "runs/pairs/gauss.json, read by significance@gauss" in call("why", "significance@gauss")[1]
 
 
 def test_power_is_shown_for_each_pair_and_pooled(tree, call):

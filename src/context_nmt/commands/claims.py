@@ -1,7 +1,6 @@
 """Check claims, train their systems again, and count the seeds that a comparison needs."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -28,24 +27,25 @@ def verify(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="With --train, the clone to train in; the same command continues there. Default: a temporary folder.",
+            help="With --train, the new folder outside the project to clone it to; the same command continues there.",
         ),
     ] = None,
 ) -> None:
     """Check claims from the files in git, and say for each whether it agrees with what is committed, or what differs.
 
-    This needs no model and no DVC cache. Of every system that a claim compares, in all experiments that can test it,
-    the files are compared with their hashes in dvc.lock; BLEU and other scores are computed from the translations and
-    the references, and accuracies from the outcomes of contrastive items; rows of results.csv, differences over seeds,
-    intervals, p-values and verdicts are computed from the rows of all runs. References that are not here are generated
-    if the corpus is a miniature; the scores of other corpora are taken from their rows, as are measures that need a
-    model, the training text or a clock. The last lines name them.
+    This needs no model and no DVC cache. In each experiment with a number for the claim's paper, the files of all
+    systems are compared with their hashes in dvc.lock. BLEU and other scores of the compared systems are computed from
+    the translations and the references, and accuracies from the outcomes of contrastive items; rows of results.csv,
+    differences over seeds, intervals, p-values and verdicts are computed from the rows of all runs. References that are
+    not here are generated if the corpus is a miniature; the scores of other corpora are taken from their rows, as are
+    measures that need a model, the training text or a clock. The last line names them.
 
     --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
-    run lies: on the same kind of processor, its files are equal in every byte; on another, its number should lie in the
-    prediction interval of a further run (Student's t over the committed seeds). If nothing has changed, the probability
-    that any run of the claim lies outside is at most 1% (Bonferroni); the exit status is then 1. With fewer than three
-    committed seeds there is no interval. The clone has the code of the last commit.
+    run lies. A run whose files are equal in every byte passes. On the same kind of processor, other bytes fail. On
+    another, the number should lie in the prediction interval of a further run (Student's t over the committed seeds);
+    if nothing has changed, the probability that any run of the claim lies outside is at most 1% (Bonferroni). With
+    fewer than three committed seeds there is no interval, and such a run is not checked. The exit status is 1 unless
+    all runs pass. The clone has the code of the last commit.
 
         Reads    EXPERIMENT/metrics/, dvc.lock    what is in git, also that of experiments/*
                  EXPERIMENT/data/CORPUS/          the references, if they are here
@@ -57,42 +57,43 @@ def verify(
     if not train and (seeds or copy):
         raise UserError("--seeds and --copy need --train")
     if train:
+        if not claim or not copy:
+            raise UserError("--train needs PAPER and CLAIM, and --copy FOLDER, where the same command continues")
         _train(experiment, paper, claim, seeds, copy)
         return
-    from context_nmt.report.verification import check_claims, unscored_notes
+    from context_nmt.report.verification import check_claims, coverage_notes
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
-    checked = []
+    checked, shown = [], set[str]()
     for one in check_claims(Experiment(experiment_folder(experiment)), paper, claim):
         typer.echo(f"{one.id}: {'differs' if one.faults else 'agrees'}: {one.verdict}")
-        for fault in one.faults:
-            typer.echo(f"    {fault}")
+        new = [line for line in map(str, one.faults) if line not in shown]  # a file may count for many claims
+        for line in new:
+            typer.echo(f"    {line}")
+        shown |= {*new}
         checked.append(one)
     typer.echo("")
-    for note in unscored_notes(checked):
+    for note in coverage_notes(checked):
         typer.echo(note)
     if wrong := sum(bool(one.faults) for one in checked):
         raise UserError(f"{wrong} of {len(checked)} claims differ from what is committed")
 
 
-def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path | None) -> None:
-    from context_nmt.pipeline.retraining import FALSE_ALARMS, compare_runs, designated_outcome, train_again
+def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path) -> None:
+    from context_nmt.pipeline.retraining import FALSE_ALARM_PROBABILITY, compare_runs, designated_outcome, train_again
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
-    if not claim:
-        raise UserError("--train needs PAPER and CLAIM")
     outcome = designated_outcome(Experiment(experiment_folder(experiment)), paper, claim)
     try:
         chosen = [int(word) for word in seeds.split(",")] if seeds else [*outcome.results.settings.seeds]
     except ValueError:
         raise UserError(f"--seeds is {seeds!r}; it must be numbers such as 1,2") from None
-    with TemporaryDirectory() as folder:
-        runs = compare_runs(outcome, train_again(outcome, chosen, copy or Path(folder) / "clone"))
+    runs = compare_runs(outcome, train_again(outcome, chosen, copy))
     for run in runs:
         typer.echo(run)
-    typer.echo(f"probability that any of {len(runs)} runs lies outside by chance: at most {FALSE_ALARMS:.0%}")
-    if outside := [run.name for run in runs if run.is_outside]:
-        raise UserError(f"{', '.join(outside)}: not a run of the committed systems, or a chance of {FALSE_ALARMS:.0%}")
+    typer.echo(f"probability that chance puts any of {len(runs)} outside: at most {FALSE_ALARM_PROBABILITY:.0%}")
+    if failed := [f"{run.name}: {run.verdict}" for run in runs if not run.passes]:
+        raise UserError("; ".join(failed))
 
 
 def power(
@@ -106,8 +107,9 @@ def power(
     """Show how many seeds a comparison needs to find a difference with 80% and with 90% power.
 
     The spread is that of the paired differences over the seeds that have been run, without a prior of their variance.
-    Power is that of a two-sided paired t test (noncentral t) at the level of verdicts: 5% or, for a PAPER, 5% divided
-    by the number of its primary claims, the first step of Holm's correction. Five seeds are the fewest for a verdict.
+    Power is the probability that a two-sided paired t test (noncentral t) finds the difference, in its direction. The
+    level is 5% or, for a PAPER, the level of its primary claims (5% unless preregistered otherwise) divided by their
+    number, the first step of Holm's correction. Five seeds are the fewest for a verdict.
     A spread from few seeds is itself uncertain: with five, the true one can be 0.6 to 2.9 times as large (95%).
 
         Reads    metrics/           of all experiments, or of EXPERIMENT

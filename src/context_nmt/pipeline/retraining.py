@@ -22,7 +22,8 @@ from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
-FALSE_ALARMS = 0.01  # probability that any run of a claim lies outside its interval though nothing has changed
+FALSE_ALARM_PROBABILITY = 0.01  # that any run of a claim lies outside its interval though nothing has changed
+EQUAL, INSIDE = "equal in every byte", "inside the interval"
 
 
 @dataclass(frozen=True)
@@ -36,21 +37,30 @@ class NewRun:
     processors: tuple[str, str]  # of the committed run and of the new one
 
     @property
-    def is_outside(self) -> bool:
-        """Whether chance does not explain its value."""
-        return self.interval is not None and not self.interval[0] <= self.value <= self.interval[1]
+    def verdict(self) -> str:
+        """What the comparison says: EQUAL, INSIDE, or why the run does not pass."""
+        before, now = self.processors
+        if self.differing == ():
+            return EQUAL
+        if self.differing and before and before == now:
+            return "differs on the same processor, where bytes should be equal"
+        if self.interval is None:
+            return "not checked, because fewer than three seeds are committed"
+        return INSIDE if self.interval[0] <= self.value <= self.interval[1] else "outside the interval"
+
+    @property
+    def passes(self) -> bool:
+        """Whether it is the committed run, or chance explains its value."""
+        return self.verdict in (EQUAL, INSIDE)
 
     def __str__(self) -> str:
+        text = f"{self.name}: {self.value:.4f}, {self.verdict}"
         if self.differing == ():
-            return f"{self.name}: {self.value:.4f}, equal in every byte"
-        where = "no interval, because fewer than three seeds are committed"
-        if self.interval:
-            where = f"{'OUTSIDE' if self.is_outside else 'inside'} [{self.interval[0]:.4f}, {self.interval[1]:.4f}]"
-        files = (
-            "no committed run with this seed" if self.differing is None else f"differs in {', '.join(self.differing)}"
-        )
+            return text
+        interval = f" [{self.interval[0]:.4f}, {self.interval[1]:.4f}]" if self.interval else ""
+        files = f"differs in {', '.join(self.differing)}" if self.differing else "no committed run with this seed"
         before, now = (processor or "unknown" for processor in self.processors)
-        return f"{self.name}: {self.value:.4f}, {where}; {files}; processor: {now}, committed: {before}"
+        return f"{text}{interval}; {files}; processor: {now}, committed: {before}"
 
 
 def designated_outcome(experiment: Experiment, paper: str, claim: str) -> Outcome:
@@ -68,13 +78,17 @@ def train_again(outcome: Outcome, seeds: Sequence[int], copy: Path) -> Experimen
     """Run the pipeline for the systems of a claim in a clone of the project; a second call continues the first.
 
     The clone has the committed code and settings, and no results in its cache, so everything is trained. Raise
-    UserError if a stage fails.
+    UserError if a stage fails, or if the folder belongs to the project or is not a clone of its present commit.
     """
     experiment = outcome.results.experiment
     root, copy = (experiment.folder / experiment.settings.root).resolve(), copy.resolve()
     folder = copy / experiment.folder.resolve().relative_to(root)
-    if not (copy / ".git").exists():
+    if copy.is_relative_to(root):
+        raise UserError(f"--copy is {copy}, in the project itself; it must be a folder outside {root}")
+    if not copy.exists():
         _run(["git", "clone", "--quiet", str(root), str(copy)], root)
+    if not (copy / ".git").exists() or _commit(copy) != _commit(root):
+        raise UserError(f"--copy is {copy}; it must be a new folder, or a clone of {root} at the same commit")
     corpus = experiment.settings.corpus.name
     if corpus not in experiment.settings.download and not (folder / "data" / corpus).exists():
         (folder / "data" / corpus).parent.mkdir(parents=True, exist_ok=True)
@@ -93,14 +107,15 @@ def compare_runs(outcome: Outcome, again: Experiment) -> list[NewRun]:
     """Compare runs with the prediction interval of a further run, Student's t over the committed seeds.
 
     A run with a committed seed on another processor is at most as far from the mean as a further seed, so the rate of
-    false alarms is at most FALSE_ALARMS, by Bonferroni over all runs.
+    false alarms is at most FALSE_ALARM_PROBABILITY, by Bonferroni over all values.
     """
     results, experiment = read_results(again), outcome.results.experiment
-    systems = {system.variant: system for system in (outcome.system, *outcome.rivals)}
-    level = FALSE_ALARMS / (len(systems) * len(results.settings.seeds))
+    systems = (outcome.system, *outcome.rivals)  # perhaps the same one, with another measure
+    level = FALSE_ALARM_PROBABILITY / (len(systems) * len(results.settings.seeds))
     runs = []
-    for name, system in systems.items():
-        committed = system.by_seed
+    for system in systems:
+        name, committed = system.variant, system.by_seed
+        baseline = results.settings.variants[name].baseline if system.over_baseline else None
         interval = None
         if len(committed) >= MINIMUM_SEEDS_OF_INTERVAL:
             quantile = float(student.ppf(1 - level / 2, len(committed) - 1))
@@ -108,10 +123,14 @@ def compare_runs(outcome: Outcome, again: Experiment) -> list[NewRun]:
             interval = fmean(committed) - half, fmean(committed) + half
         new_values = replace(system, results=results).by_seed
         for seed, value in zip(results.settings.seeds, new_values, strict=True):
-            is_known = seed in outcome.results.settings.seeds
-            differing = _differing(experiment, again, run_name(name, seed)) if is_known else None
+            differing: tuple[str, ...] | None = None
+            if seed in outcome.results.settings.seeds:
+                counted = [run_name(variant, seed) for variant in (name, baseline) if variant]
+                differing = tuple(path for run in counted for path in _differing(experiment, again, run))
             processors = _processor(outcome.results, name, seed), _processor(results, name, seed)
-            runs.append(NewRun(run_name(name, seed), value, interval, differing, processors))
+            runs.append(
+                NewRun(f"{run_name(name, seed)}, {system.measure_name}", value, interval, differing, processors)
+            )
     return runs
 
 
@@ -137,6 +156,11 @@ def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str,
         for first, second in zip(*paths, strict=True)
         if first.exists() and (not second.exists() or content(first) != content(second))
     )
+
+
+def _commit(folder: Path) -> str:
+    command = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True).stdout
 
 
 def _run(command: list[str], folder: Path) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from context_nmt.code_closure import stage_closure, stages
-from context_nmt.files import UserError, read_json, read_yaml
+from context_nmt.files import UserError, json_text, read_json, read_yaml
+from context_nmt.measures.pairs import system_pairs
 from context_nmt.results.out_of_date import LockFile, digest_of
 from context_nmt.settings import some_names
 from context_nmt.settings.parameters import Experiment
+from context_nmt.settings.run_layout import run_name
 
 
 def reasons(experiment: Experiment, stage: str) -> list[str]:
@@ -39,12 +41,34 @@ def _reasons(experiment: Experiment, lock: LockFile, stage: str, seen: set[str])
     for dependency in lock.stages[stage].get("deps", []):
         path, recorded = dependency["path"], dependency["md5"]
         file, upstream = experiment.folder / path, lock.producers(path) - {"plan"}
-        if path in lock.outputs and lock.outputs[path][1] != recorded and upstream:
+        if path.startswith("runs/pairs/"):  # `pair` reads all translations, but this file has those of two systems
+            content, upstream = _pairs(experiment, lock, file.stem)
+            if content is None or md5(content, usedforsecurity=False).hexdigest() != recorded:
+                yield f"{path}, read by {stage}: translations or outcomes have changed, or are missing"
+        elif path in lock.outputs and lock.outputs[path][1] != recorded and upstream:
             yield f"{path}, read by {stage}: {lock.outputs[path][0]} has written it again since"
-        elif not upstream and file.exists() and (changed := _changed(experiment, file, recorded)):
+        elif not upstream and not file.exists():
+            yield f"{path}, read by {stage}: no file"
+        elif not upstream and (changed := _changed(experiment, file, recorded)):
             yield f"{path}, read by {stage}: {'; '.join(changed)}"
         for name in sorted(upstream):
             yield from _reasons(experiment, lock, name, seen)
+
+
+def _pairs(experiment: Experiment, lock: LockFile, system: str) -> tuple[bytes | None, set[str]]:
+    """Return what `pair` would write for a system now, and the stages whose outputs it would read for that."""
+    pairs = system_pairs(experiment, system) if system in experiment.settings.systems else None
+    if pairs is None:
+        return None, set()
+    runs = {
+        run_name(name, seed)
+        for name in (system, pairs["baseline"])
+        for seed in experiment.settings.seeds
+        if name in experiment.settings.variants
+    }
+    paths = [of(run) for run in runs for of in (experiment.hypotheses, experiment.contrastive_outcomes)]
+    found = [lock.producers(path.relative_to(experiment.folder).as_posix()) for path in paths]
+    return json_text(pairs).encode(), set().union(*found)
 
 
 def _changed(experiment: Experiment, file: Path, recorded: str) -> list[str]:

@@ -34,9 +34,12 @@ class Pair:
 
 
 def power_of(difference: float, deviation: float, seeds: int, level: float) -> float:
-    """Return the probability that a two-sided paired t test with `seeds` seeds finds a true difference (> 0)."""
+    """Return the probability that a two-sided paired t test with `seeds` seeds finds a true difference (> 0).
+
+    A rejection in the wrong direction does not find it.
+    """
     critical, shift = float(student.ppf(1 - level / 2, seeds - 1)), difference * sqrt(seeds) / deviation
-    return float(nct.sf(critical, seeds - 1, shift) + nct.cdf(-critical, seeds - 1, shift))
+    return float(nct.sf(critical, seeds - 1, shift))
 
 
 def seeds_needed(difference: float, deviation: float, power: float, level: float) -> int | None:
@@ -67,7 +70,8 @@ def pairs_of_paper(paper: Paper, experiments: Sequence[Results]) -> tuple[list[P
         if outcome and outcome.hardest_rival and len(outcome.differences) >= MINIMUM_SEEDS_OF_INTERVAL:
             name = f"{outcome.system.variant} - {outcome.hardest_rival.variant}"
             pairs[name] = Pair(name, outcome.differences)
-    return [*pairs.values()], SIGNIFICANCE_LEVEL / max(1, len(primary))
+    level = min((claim.level for claim in primary), default=SIGNIFICANCE_LEVEL)
+    return [*pairs.values()], level / max(1, len(primary))
 
 
 def power_table(pairs: Sequence[Pair], differences: Sequence[float], level: float) -> list[tuple[str, ...]]:

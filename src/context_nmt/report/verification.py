@@ -1,13 +1,12 @@
 """Check claims from the files in git: scores of translations, tables of results, differences and verdicts."""
 
 import csv
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import StringIO
 from math import isclose
 from pathlib import Path
-from shutil import copyfile
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,8 +16,8 @@ from context_nmt.corpus.download import read_data_plan
 from context_nmt.corpus.moses import MosesSide
 from context_nmt.corpus.workers import in_parallel, usable_cores
 from context_nmt.files import UserError, read_json, read_lines, write_json, write_lines
-from context_nmt.measures.bleu import OTHER_METRICS, score_documents, score_raw, score_sacrebleu, score_tokenized
-from context_nmt.measures.contrastive import read_items, read_outcomes
+from context_nmt.measures.bleu import OTHER_METRICS, metric_named, score_documents, score_tokenized
+from context_nmt.measures.contrastive import Items, read_items, read_outcomes
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.rows import MCNEMAR, Measure
 from context_nmt.measures.scores import read_scoring_inputs
@@ -26,9 +25,9 @@ from context_nmt.miniature.generation import Generation
 from context_nmt.progress import tracked
 from context_nmt.report.claim_rows import ClaimRow, claim_id, claim_rows, write_claims
 from context_nmt.report.outcomes import Outcome, outcomes_of
-from context_nmt.report.published import COST_METRICS, Claim, Paper, read_papers
+from context_nmt.report.published import Claim, Paper, read_papers
 from context_nmt.results.out_of_date import LockFile, digest_of, results_out_of_date
-from context_nmt.results.reading import read_all, write_results
+from context_nmt.results.reading import _as_frame, read_all
 from context_nmt.results.table import Results
 from context_nmt.settings import some_names
 from context_nmt.settings.miniature import MiniatureSettings
@@ -37,6 +36,7 @@ from context_nmt.settings.run_layout import run_name
 
 OF_TOKENS = ("bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "ngram_accuracy")
 OF_TRANSLATIONS = ("sacrebleu", "d_bleu", *OTHER_METRICS, *OF_TOKENS)
+NO_FILE, DEFAULT = "no file", "the default experiment"
 LAST_DECIMAL = 1.01e-4  # of rows, which other libraries may round to the other side
 
 Key = tuple[str, str, Measure]  # an experiment's folder, a variant and a measure
@@ -85,33 +85,57 @@ def choose_claims(papers: dict[str, Paper], paper: str, claim: str) -> dict[str,
 def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> Iterator[CheckedClaim]:
     """Check the claims in an experiment's metrics/claims.json, or some of them.
 
-    Raise UserError for an unknown name or a broken file.
+    Raise UserError for an unknown name, a broken file, or claims that the experiment cannot test.
     """
     papers = read_papers()
     claims = choose_claims(papers, paper, claim)
-    papers = {name: papers[name] for name in dict.fromkeys(name.partition("/")[0] for name in claims)}
+    papers = {name: papers[name] for name in dict.fromkeys(_paper_of(name) for name in claims)}
     with TemporaryDirectory() as directory:
+        folder = Path(directory)
         experiments = read_all(experiment, results_out_of_date(experiment))
-        outcomes = {name: outcomes_of(*of_claim, experiments) for name, of_claim in claims.items()}
-        generated: dict[str, Path] = {}  # the folder of a miniature, by its settings
-        checks = [
-            _Check(results, Path(directory) / str(number), generated) for number, results in enumerate(experiments)
-        ]
-        for check in checks:
-            all_keys = (key for group in outcomes.values() for outcome in group for key in _keys(outcome))
-            check.needed = {key[1:] for key in all_keys if key[0] == check.results.folder}
-        _recompute(checks)
-        rows = {row.id: row for row in claim_rows(papers, [check.corrected for check in checks])}
-        by_file = _compare_claims(experiment, [*rows.values()], Path(directory))
-        by_results = {check.results.folder: check for check in checks}
-        for name, group in outcomes.items():
-            if name in rows:
-                keys = [*dict.fromkeys(key for outcome in group for key in _keys(outcome))]
-                scored = tuple(key for key in keys if key[1:] in by_results[key[0]].recomputed)
-                faults = [fault for key in keys for fault in by_results[key[0]].faults(*key[1:])]
-                unique = {str(fault): fault for fault in [*faults, *by_file.get(name, ())]}.values()
-                unscored = tuple(key for key in keys if key not in scored)
-                yield CheckedClaim(name, rows[name].verdict, tuple(unique), scored, unscored)
+        outcomes = {
+            claim_id(name, one): [*_outcomes(papers[name], one, experiments)]
+            for name in papers
+            for one in papers[name].claims
+        }
+        keys = {name: [*dict.fromkeys(key for one in outcomes[name] for key in _keys(one))] for name in claims}
+        needed = {key for of_claim in keys.values() for key in of_claim}
+        checks = {
+            results.folder: _Check(
+                results, folder / str(number), {key[1:] for key in needed if key[0] == results.folder}
+            )
+            for number, results in enumerate(experiments)
+        }
+        _recompute([*checks.values()], folder)
+        rows = {row.id: row for row in claim_rows(papers, [check.corrected for check in checks.values()])}
+        by_row = _compare_claims(experiment, [*rows.values()], folder)
+        if rows.keys().isdisjoint(claims):
+            raise UserError(f"{experiment.parameters}: the experiment can test no claim of {paper or 'any paper'}")
+        read: dict[str, set[str]] = {name: set() for name in papers}
+        for name, of_claim in outcomes.items():
+            read[_paper_of(name)] |= {outcome.results.folder for outcome in of_claim}
+        for name in filter(rows.__contains__, claims):
+            # a verdict also depends on the paper's other claims, and on the variance of other systems
+            faults = [fault for of in sorted(read[_paper_of(name)]) for fault in checks[of].file_faults]
+            faults += [fault for of, system, measure in keys[name] for fault in checks[of].faults(system, measure)]
+            unique = {str(fault): fault for fault in [*faults, *by_row[name]]}.values()
+            scored = tuple(key for key in keys[name] if key[1:] in checks[key[0]].recomputed)
+            unscored = tuple(key for key in keys[name] if key not in scored)
+            yield CheckedClaim(name, rows[name].verdict, tuple(unique), scored, unscored)
+        for name in by_row.keys() - rows.keys() if not claim else ():
+            if paper in ("", _paper_of(name)):
+                yield CheckedClaim(name, "no such claim", tuple(by_row[name]), (), ())
+
+
+def _paper_of(claim: str) -> str:
+    return claim.partition("/")[0]
+
+
+def _outcomes(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> Iterator[Outcome]:
+    """Yield the outcomes of a claim, and the one that its verdict on the loss has."""
+    yield from outcomes_of(paper, claim, experiments)
+    losses = outcomes_of(paper, claim.loss, experiments) if claim.loss else ()
+    yield from (outcome for outcome in losses if outcome.is_designated)
 
 
 def _keys(outcome: Outcome) -> Iterator[Key]:
@@ -120,76 +144,97 @@ def _keys(outcome: Outcome) -> Iterator[Key]:
             yield from ((outcome.results.folder, name, measure) for measure in system.measures)
 
 
-def unscored_notes(checked: Sequence[CheckedClaim]) -> Iterator[str]:
-    """Yield what was recomputed, and what was taken from rows, with a line for each reason."""
+def coverage_notes(checked: Sequence[CheckedClaim]) -> Iterator[str]:
+    """Yield what was recomputed, and what was taken from rows."""
     scored = {key for one in checked for key in one.scored}
-    unscored = {key for one in checked for key in one.unscored}
-    systems = len({key[:2] for key in scored})
-    yield f"{len(checked)} claims; {systems} systems scored again from translations or outcomes, of {_names(scored)}"
-    costs = {key for key in unscored if key[2].metric in COST_METRICS}
-    lack_text = {key for key in unscored if key[2].metric in (*OF_TRANSLATIONS, *MCNEMAR)}
-    inside = unscored - costs - lack_text
-    for keys, reason in (
-        (costs, "need a clock: from the rounds in benchmarks/variants.json"),
-        (lack_text, f"in {_names(lack_text)} lack text or outcomes, which are not in git: from their rows"),
-        (inside, "need a model or the training text: from their rows"),
-    ):
-        if keys:
-            yield f"{', '.join(sorted({key[2].metric for key in keys}))} {reason}"
-
-
-def _names(keys: Collection[Key]) -> str:
-    return ", ".join(sorted({key[0] or "the default experiment" for key in keys})) or "none"
+    unscored: dict[str, set[str]] = {}
+    for name, _, measure in (key for one in checked for key in one.unscored):
+        unscored.setdefault(measure.metric, set()).add(name or DEFAULT)
+    systems, names = len({key[:2] for key in scored}), sorted({key[0] or DEFAULT for key in scored})
+    yield f"{len(checked)} claims; {systems} systems scored again, of {', '.join(names) or 'none'}"
+    some = {measure.metric for *_, measure in scored}
+    metrics = [f"{name} of {', '.join(sorted(unscored[name]))}" if name in some else name for name in sorted(unscored)]
+    if metrics:
+        yield f"not recomputed, taken from their rows: {'; '.join(metrics)}"
 
 
 class _Check:
     """An experiment, and the numbers of it that claims need."""
 
-    def __init__(self, results: Results, folder: Path, generated: dict[str, Path]) -> None:
-        self.results, self.folder, self.generated = results, EvaluationFolder(folder), generated
-        self.needed: set[tuple[str, Measure]] = set()
+    def __init__(self, results: Results, folder: Path, needed: set[tuple[str, Measure]]) -> None:
+        self.results, self.folder, self.needed = results, EvaluationFolder(folder), needed
         self.recomputed: dict[tuple[str, Measure], dict[int, float]] = {}  # by seed
+        self.other_sets: dict[tuple[str, str], list[Fault]] = {}  # by variant and contrastive set
 
-    def make_jobs(self) -> list[tuple["_Check", str, int, str, str]]:
-        """Collect the text, and return what to recompute: variant, seed, test set, metric."""
-        experiment, corpus = self.results.experiment, self.results.settings.corpus
-        sets = dict.fromkeys(OF_TRANSLATIONS, corpus.tests) | dict.fromkeys(MCNEMAR, corpus.contrastive)
-        jobs = [
-            (self, name, seed, test, metric)
-            for name, test, metric in sorted({(name, of.test_set, of.metric) for name, of in self.needed})
-            for seed in self.results.settings.seeds
-            for path in (experiment.contrastive_outcomes if metric in MCNEMAR else experiment.hypotheses,)
-            if test in sets.get(metric, ()) and path(run_name(name, seed)).is_file()
-        ]
-        return jobs if jobs and self._has_text({metric for *_, metric in jobs}) else []
+    @property
+    def needed_metrics(self) -> set[str]:
+        return {measure.metric for _, measure in self.needed}
 
-    def _has_text(self, metrics: Collection[str]) -> bool:
-        """Collect what scores read in a folder, and return whether the references are here or can be generated."""
-        experiment, folder, corpus = self.results.experiment, self.folder, self.results.settings.corpus
+    @property
+    def miniature(self) -> MiniatureSettings | None:
+        """The miniature whose references must be generated, because they are needed and not here."""
+        experiment = self.results.experiment
+        plan = experiment.data_plan(self.results.settings.corpus.name)
+        is_needed = self.needed_metrics & {*OF_TRANSLATIONS, *MCNEMAR} and not experiment.corpus.is_dir()
+        entry = read_data_plan(plan)[0] if is_needed and plan.is_file() else None
+        return entry if isinstance(entry, MiniatureSettings) else None
+
+    def link_text(self, corpus: Path) -> None:
+        """Collect what scores read in a folder, with the corpus in `corpus`."""
+        folder, settings = self.folder, self.results.settings
         folder.folder.mkdir()
-        folder.metrics.symlink_to(experiment.metrics.resolve())
+        folder.metrics.symlink_to(self.results.experiment.metrics.resolve())
         folder.corpus.parent.mkdir(parents=True)
-        plan = experiment.data_plan(corpus.name)
-        if experiment.corpus.is_dir():
-            folder.corpus.symlink_to(experiment.corpus.resolve())
-        elif plan.is_file() and isinstance(entry := read_data_plan(plan)[0], MiniatureSettings):
-            generated = self.generated.setdefault(repr(entry), folder.folder / "generated")
-            if not generated.exists():
-                generated.mkdir()
-                # the test sets do not depend on the size of the training text
-                Generation(replace(entry, train=1), generated).run()
-            folder.corpus.symlink_to(generated)
-        else:
-            return False
-        side = MosesSide(corpus.target, self.results.settings.text.target)
-        for test in corpus.tests if side.settings.pretokenized or {*metrics} & {*OF_TOKENS} else ():
-            for name in reference_names(folder.corpus, test, corpus.target):
+        folder.corpus.symlink_to(corpus.resolve())
+        side = MosesSide(settings.corpus.target, settings.text.target)
+        needs_tokens = side.settings.pretokenized or self.needed_metrics & {*OF_TOKENS}
+        for test in settings.corpus.tests if needs_tokens else ():
+            for name in reference_names(folder.corpus, test, settings.corpus.target):
                 lines = side.prepare(read_lines(folder.corpus / name))
                 write_lines(folder.tokenized / f"{name}.cased", map(side.tokens, lines))
-        for name in corpus.contrastive if {*metrics} & {*MCNEMAR} else ():
-            _, items = read_contrastive_set(folder.corpus / f"{name}.{corpus.direction}.jsonl")
-            write_json(folder.tokenized / f"{name}.items.json", items)
-        return True
+
+    def runs(self) -> list[tuple[str, int, str]]:
+        """Return what can be scored: variant, seed and test set."""
+        experiment, settings = self.results.experiment, self.results.settings
+        needed = {(name, of.test_set) for name, of in self.needed if of.metric in OF_TRANSLATIONS}
+        return [
+            (name, seed, test)
+            for name, test in sorted(needed)
+            for seed in settings.seeds
+            if test in settings.corpus.tests and experiment.hypotheses(run_name(name, seed)).is_file()
+        ]
+
+    def score(self, name: str, seed: int, test: str) -> dict[Measure, float]:
+        """Return the scores of a run's translations of a test set that claims need."""
+        metrics = {of.metric for needed, of in self.needed if (needed, of.test_set) == (name, test)}
+        scores = (_scores(self.folder, run_name(name, seed), test, metric) for metric in metrics & {*OF_TRANSLATIONS})
+        return {measure: value for values in scores for measure, value in values.items()}
+
+    def score_items(self) -> None:
+        """Compute the accuracies that claims need from the outcomes of contrastive items."""
+        corpus = self.results.settings.corpus
+        for test in corpus.contrastive if self.needed_metrics & {*MCNEMAR} else ():
+            _, items = read_contrastive_set(self.folder.corpus / f"{test}.{corpus.direction}.jsonl")
+            path = self.folder.tokenized / f"{test}.items.json"
+            write_json(path, items)
+            contrastive_set = read_items(path)
+            for name in {name for name, of in self.needed if of.metric in MCNEMAR and of.test_set == test}:
+                for seed in self.results.settings.seeds:
+                    self._score_items(contrastive_set, name, seed, test)
+
+    def _score_items(self, items: Items, name: str, seed: int, test: str) -> None:
+        path = self.results.experiment.contrastive_outcomes(run_name(name, seed))
+        if not path.is_file():
+            return
+        outcomes = read_outcomes(path).get(test)
+        if outcomes is None or outcomes.sha256 != items.sha256:
+            fault = Fault(path, f"{test}, its SHA-256", outcomes.sha256 if outcomes else "no outcomes", items.sha256)
+            self.other_sets.setdefault((name, test), []).append(fault)
+            return
+        # rows are of margins, whose sign is the outcome
+        margins = {metric: [right - 0.5 for right in of_items] for metric, of_items in outcomes.by_metric.items()}
+        for row in items.rows(test, margins):
+            self.recomputed.setdefault((name, row.measure), {})[seed] = row.value
 
     @cached_property
     def corrected(self) -> Results:
@@ -205,11 +250,11 @@ class _Check:
             ]
             for (name, seed), rows in self.results.rows.items()
         }
-        return replace(self.results, rows=rows)
+        return self.results if rows == self.results.rows else replace(self.results, rows=rows)
 
     def faults(self, name: str, measure: Measure) -> Iterator[Fault]:
-        """Yield what differs in the files of a variant, in the rows of a measure, and in its row of results.csv."""
-        yield from self._file_faults.get(name, ())
+        """Yield what differs in the rows of a variant and measure, and in its row of results.csv."""
+        yield from self.other_sets.get((name, measure.test_set), ()) if measure.metric in MCNEMAR else ()
         experiment = self.results.experiment
         for seed, value in self.recomputed.get((name, measure), {}).items():
             run = run_name(name, seed)
@@ -226,58 +271,75 @@ class _Check:
                 yield Fault(experiment.results_table, what, there.get(column), recomputed.get(column))
 
     @cached_property
-    def _file_faults(self) -> dict[str, list[Fault]]:
-        """The files of each variant, and the text, whose hashes are not those that dvc.lock records."""
-        experiment, outputs = self.results.experiment, LockFile(self.results.experiment).outputs
+    def file_faults(self) -> list[Fault]:
+        """The files of all systems, and the text, whose hashes are not those that dvc.lock records."""
+        experiment, lock = self.results.experiment, LockFile(self.results.experiment)
+        inputs = {one["path"]: one["md5"] for stage in lock.stages.values() for one in stage.get("deps", ())}
         of_run = (
             *(experiment.hypotheses, experiment.contrastive, experiment.contrastive_outcomes, experiment.analyses),
             *(experiment.sentence_probes, experiment.word_probes, experiment.curve),
         )
-        faults: dict[str, list[Fault]] = {}
-        for name in {name for name, _ in self.needed}:
+        paths = [experiment.corpus, experiment.models]
+        for name in self.results.systems:
             runs = [run_name(name, seed) for seed in self.results.settings.seeds]
-            paths = [experiment.scores(runs[0]).parent, *(path(run) for run in runs for path in of_run)]
-            paths += [experiment.corpus] if experiment.corpus.is_dir() else []
-            for path in paths:
-                _, recorded = outputs.get(path.relative_to(experiment.folder).as_posix(), ("", ""))
-                digest = digest_of(path) if recorded and path.exists() else "no file"
-                if recorded and digest != recorded:
-                    faults.setdefault(name, []).append(Fault(path, "its MD5 in dvc.lock", recorded, digest))
+            paths += [experiment.scores(runs[0]).parent, *(path(run) for run in runs for path in of_run)]
+        faults = []
+        for path in paths:
+            name = path.relative_to(experiment.folder).as_posix()
+            recorded = lock.outputs[name][1] if name in lock.outputs else inputs.get(name, NO_FILE)
+            digest = digest_of(path) if path.exists() else NO_FILE
+            if digest != recorded and not (path == experiment.corpus and digest == NO_FILE):
+                faults.append(Fault(path, "its MD5 in dvc.lock", recorded, digest))
         return faults
 
     @cached_property
     def _tables(self) -> tuple[dict[Any, dict[str, str]], ...]:
         """The rows of results.csv, as committed and as the corrected results give them."""
-        temporary = Experiment(self.folder.folder.with_name(f"{self.folder.folder.name}-results"))
-        temporary.folder.mkdir()
-        copyfile(self.results.experiment.parameters, temporary.parameters)
-        write_results(replace(self.corrected, experiment=temporary))
+        text = _as_frame(self.corrected).to_csv(index=False, lineterminator="\n")
+        tables = _read_table(self.results.experiment.results_table), csv.DictReader(StringIO(text))
         return tuple(
             {
                 (
                     row["variant"],
                     Measure(row["test_set"], row["metric"], int(layer) if layer else None, row["tag"]),
                 ): row
-                for row in _read_table(path)
+                for row in table
                 for layer in (row["layer"],)
             }
-            for path in (self.results.experiment.results_table, temporary.results_table)
+            for table in tables
         )
 
 
-def _recompute(checks: Sequence[_Check]) -> None:
+def _recompute(checks: Sequence[_Check], folder: Path) -> None:
     """Score the translations and the contrastive outcomes that claims need, in all cores."""
-    jobs = [job for check in checks for job in check.make_jobs()]
+    miniatures: dict[str, MiniatureSettings] = {}  # by settings, which several experiments may share
+    for check in checks:
+        if entry := check.miniature:
+            miniatures[repr(entry)] = entry
+    folders = {name: folder / f"miniature-{number}" for number, name in enumerate(miniatures)}
 
-    def work(job: tuple[_Check, str, int, str, str]) -> dict[Measure, float]:
-        check, name, seed, test, metric = job
-        score = _accuracies if metric in MCNEMAR else _scores
-        return score(check.folder, run_name(name, seed), test, metric)
+    def generate(name: str) -> None:
+        folders[name].mkdir()
+        # the test sets do not depend on the size of the training text
+        Generation(replace(miniatures[name], train=1), folders[name]).run()
+
+    list(in_parallel(generate, miniatures, usable_cores()))
+    jobs = []
+    for number, check in enumerate(checks):
+        entry, corpus = check.miniature, check.results.experiment.corpus
+        if check.needed and (entry or corpus.is_dir()):
+            check.link_text(folders[repr(entry)] if entry else corpus)
+            check.score_items()
+            jobs += [(number, *run) for run in check.runs()]
+
+    def work(job: tuple[int, str, int, str]) -> dict[Measure, float]:
+        number, *run = job
+        return checks[number].score(*run)
 
     found = tracked(in_parallel(work, jobs, usable_cores()), "scores", len(jobs), "runs")
-    for (check, name, seed, _, _), values in zip(jobs, found, strict=True):
+    for (number, name, seed, _), values in zip(jobs, found, strict=True):
         for measure, value in values.items():
-            check.recomputed.setdefault((name, measure), {})[seed] = value
+            checks[number].recomputed.setdefault((name, measure), {})[seed] = value
 
 
 def _scores(folder: EvaluationFolder, run: str, test: str, metric: str) -> dict[Measure, float]:
@@ -292,23 +354,10 @@ def _scores(folder: EvaluationFolder, run: str, test: str, metric: str) -> dict[
     elif metric == "d_bleu":
         documents = read_documents(folder.corpus, test, len(output)) or ()
         scores = score_documents(output, references, documents, tokenizer=tokenizer)
-    elif metric == "sacrebleu":
-        scores = {metric: score_sacrebleu(output, references, tokenizer=tokenizer)}
     else:
-        scores = score_raw(output, references, tokenizer=tokenizer)
+        score = metric_named(metric, tokenizer).corpus_score(output, references).score
+        return {Measure(test, metric): round(score, 4)}
     return {Measure(test, metric): scores[metric]["score"]}
-
-
-def _accuracies(folder: EvaluationFolder, run: str, name: str, metric: str) -> dict[Measure, float]:
-    items = read_items(folder.tokenized / f"{name}.items.json")
-    outcomes = read_outcomes(folder.contrastive_outcomes(run)).get(name)
-    if outcomes is None or outcomes.sha256 != items.sha256:
-        return {}
-    right = outcomes.by_metric[metric]
-    return {
-        Measure(name, metric, tag=category): round(100 * fmean(right[number] for number in numbers), 4)
-        for category, numbers in items.by_category().items()
-    }
 
 
 def _compare_claims(experiment: Experiment, rows: Sequence[ClaimRow], folder: Path) -> dict[str, list[Fault]]:
@@ -322,6 +371,8 @@ def _compare_claims(experiment: Experiment, rows: Sequence[ClaimRow], folder: Pa
     for name, read in readers.items():
         path = experiment.metrics / name
         there, recomputed = ({row["id"]: row for row in read(file)} for file in (path, folder / "metrics" / name))
+        for row_id in there.keys() - recomputed.keys():
+            faults.setdefault(row_id, []).append(Fault(path, row_id, "a row", "no row"))
         for row_id, values in recomputed.items():
             if row_id not in there:
                 faults[row_id].append(Fault(path, row_id, "no row", "a row"))
@@ -342,8 +393,13 @@ def _read_table(path: Path) -> list[dict[str, str]]:
 
 
 def _is_same(there: Any, recomputed: Any, tolerance: float = 0.0) -> bool:
+    """Return whether two values, or all values in two nested lists and dictionaries, are equal but for rounding."""
+    if isinstance(there, dict) and isinstance(recomputed, dict):
+        return there.keys() == recomputed.keys() and all(_is_same(there[key], recomputed[key]) for key in there)
+    if isinstance(there, list) and isinstance(recomputed, list):
+        return len(there) == len(recomputed) and all(map(_is_same, there, recomputed))
     try:
-        return there == recomputed or isclose(float(there), float(recomputed), rel_tol=1e-6, abs_tol=tolerance)
+        return bool(there == recomputed) or isclose(float(there), float(recomputed), rel_tol=1e-6, abs_tol=tolerance)
     except (TypeError, ValueError):
         return False
 
