@@ -333,8 +333,8 @@ def _recompute(checks: Sequence[_Check], folder: Path) -> None:
             jobs += [(number, *run) for run in check.runs()]
 
     def work(job: tuple[int, str, int, str]) -> dict[Measure, float]:
-        number, *run = job
-        return checks[number].score(*run)
+        number, name, seed, test = job
+        return checks[number].score(name, seed, test)
 
     found = tracked(in_parallel(work, jobs, usable_cores()), "scores", len(jobs), "runs")
     for (number, name, seed, _), values in zip(jobs, found, strict=True):
