@@ -238,7 +238,7 @@ def write_vocabularies(folder, **sizes):
 def test_peak_rates_are_those_of_the_schedules_and_of_all_experiments_of_a_project(command):
     rates = json.loads(command(ROOT / "params.yaml", "--rates", "--json")[1])
     assert {"", "miniature-lexical-shortcuts"} <= set(rates)
-    fusion = rates["miniature-lexical-shortcuts"]["lexical_shortcuts_fusion"]
+    fusion = rates[""]["lexical_shortcuts_fusion"]
     assert (fusion["warmup"], fusion["peak"]) == (200, pytest.approx(0.5657 * 64**-0.5 * 200**-0.5, rel=1e-5))
     assert rates["wmt14-en-de-cross-attention"]["cmlm"]["peak"] == 5e-4  # peak_rate, at the end of warm-up
     assert "0.00309" in command(ROOT / "params.yaml", "--rates")[1]
