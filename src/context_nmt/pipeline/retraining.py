@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from context_nmt.corpus.hypotheses import digests
 from context_nmt.files import UserError, replacing
+from context_nmt.pipeline.dvc import git
 from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, Outcome, outcomes_of
 from context_nmt.report.published import read_papers
 from context_nmt.report.verification import choose_claims
@@ -87,7 +88,7 @@ def train_again(outcome: Outcome, seeds: Sequence[int], copy: Path) -> Experimen
         raise UserError(f"--copy is {copy}, in the project itself; it must be a folder outside {root}")
     if not copy.exists():
         _run(["git", "clone", "--quiet", str(root), str(copy)], root)
-    if not (copy / ".git").exists() or _commit(copy) != _commit(root):
+    if not (copy / ".git").exists() or git(copy, "rev-parse", "HEAD") != git(root, "rev-parse", "HEAD"):
         raise UserError(f"--copy is {copy}; it must be a new folder, or a clone of {root} at the same commit")
     corpus = experiment.settings.corpus.name
     if corpus not in experiment.settings.download and not (folder / "data" / corpus).exists():
@@ -156,11 +157,6 @@ def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str,
         for first, second in zip(*paths, strict=True)
         if first.exists() and (not second.exists() or content(first) != content(second))
     )
-
-
-def _commit(folder: Path) -> str:
-    command = ["git", "rev-parse", "HEAD"]
-    return subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True).stdout
 
 
 def _run(command: list[str], folder: Path) -> None:
