@@ -136,7 +136,11 @@ def growth(pairs: int, folder: Path) -> Part:
             say(f"growth: {pairs:,} pairs, {name}")
             seconds, cpu, memory = _stage(name, folder)
             row = f"{name}, {pairs:,} pairs"
-            tables[SECONDS][row], tables[CPU][row], tables[MEMORY][row] = round(seconds), round(cpu, 1), memory / 1000
+            tables[SECONDS][row], tables[CPU][row], tables[MEMORY][row] = (
+                round(seconds, 1),
+                round(cpu, 1),
+                memory / 1000,
+            )
         lines = iterate_lines(folder / "data/generated/train.en")
         tables[WORDS][f"{pairs:,} pairs"] = len({word for line in lines for word in line.split(" ")})
     finally:
