@@ -360,3 +360,25 @@ def test_what_cannot_be_packed_is_an_error(changed, wanted, message):
     graph = GRAPH | {name: replace(GRAPH[name], changed=True) for name in (changed, wanted)}
     with pytest.raises(UserError, match=message):
         choose([wanted], graph)
+
+
+def test_a_system_has_translated_before_the_next_one_trains():
+    before = {
+        "train@a-1": None,
+        "train@c-1": None,
+        "average@a-1": "train@a-1",
+        "average@c-1": "train@c-1",
+        "train_document@b-1": "average@a-1",
+        "decode@a-1": "average@a-1",
+        "average@b-1": "train_document@b-1",
+        "decode@c-1": "average@c-1",
+        "decode@b-1": "average@b-1",
+    }
+    graph = {
+        name: stage(name, (f"/nowhere/{earlier}",), earlier, changed=True) if earlier else stage(name, (), changed=True)
+        for name, earlier in before.items()
+    }
+    of_a, of_c = ([f"{kind}@{variant}-1" for kind in ("train", "average", "decode")] for variant in ("a", "c"))
+    of_b = [f"{kind}@b-1" for kind in ("train_document", "average", "decode")]
+    assert choose([*of_a, *of_c, *of_b], graph)[0] == [*of_a, *of_c, *of_b]
+    assert choose([*of_b, *of_c, *of_a], graph)[0] == [*of_a[:2], *of_b, *of_c, of_a[2]]

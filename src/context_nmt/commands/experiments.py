@@ -309,9 +309,9 @@ def pack(
 
     The archive has the runs that are out of date, and those that they start from unless these are here. Text must be up
     to date (`dvc repro bpe`). Students of a teacher are refused. Where the GPU is, `python -m tarfile -e FILE` unpacks
-    the archive, and `python run.py` in its folder trains, averages and translates, one run after another; it needs
-    torch, numpy, pydantic and safetensors. If it is stopped, the same command continues. `python run.py --pack-results
-    results.tar` then packs what has ended, for `context-nmt unpack`.
+    the archive, and `python run.py` in its folder trains, averages and translates, one run after another, in the order
+    of `--only` or of `variants`; it needs torch, numpy, pydantic and safetensors. If it is stopped, the same command
+    continues. `python run.py --pack-results results.tar` then packs what has ended, for `context-nmt unpack`.
 
         Reads    EXPERIMENT/metrics/plans/            settings
                  EXPERIMENT/runs/binarized/           ids

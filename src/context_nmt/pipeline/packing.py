@@ -56,8 +56,8 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
         raise UserError(OUTDATED_MESSAGE.format(files=", ".join(outdated), root=root.resolve()))
     wanted = [
         f"{stage}@{run_name(variant, seed)}"
-        for variant in only or settings.variants
         for seed in seeds or settings.seeds
+        for variant in only or settings.variants
         for stage in (training_of(settings.train, variant).stage, "average", "decode")
     ]
     stages = read_stages(folder)
@@ -84,9 +84,10 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
 
 
 def choose(wanted: Collection[str], stages: dict[str, Stage]) -> tuple[list[str], set[Path]]:
-    """Return the stages to run, in their order, and the outputs of other runs that they read.
+    """Return the stages to run, and the outputs of other runs that they read.
 
-    Raise UserError if one of them cannot run elsewhere.
+    A stage follows those that it needs, and stages are otherwise in the order of `wanted`, so that one system has
+    translated before the next one trains. Raise UserError if one of them cannot run elsewhere.
     """
     chosen, inputs = set[str](), set[Path]()
 
@@ -120,7 +121,18 @@ def choose(wanted: Collection[str], stages: dict[str, Stage]) -> tuple[list[str]
         for name in wanted:
             if name not in chosen and must_run(name):
                 add(name)
-    return [name for name in stages if name in chosen], inputs
+
+    ordered = dict[str, None]()
+
+    def place(name: str) -> None:
+        for earlier in sorted(stages[name].upstream & chosen):
+            place(earlier)
+        ordered[name] = None
+
+    for name in wanted:
+        if name in chosen:
+            place(name)
+    return [*ordered], inputs
 
 
 def _steps(folder: Path, chosen: list[str], stages: dict[str, Stage]) -> list[Step]:
