@@ -12,6 +12,7 @@ from context_nmt.report.published import COST_METRICS, Claim, MeasureSpec, Paper
 from context_nmt.results.metrics import decimals_of, format_difference, measure_name
 from context_nmt.results.seed_tests import Prior, Sample, estimate_prior, p_values
 from context_nmt.results.table import Results, with_most_seeds
+from context_nmt.settings.parameters import training_of
 
 MINIMUM_SEEDS_OF_INTERVAL = 3
 
@@ -272,11 +273,14 @@ def _test_sets(columns: Iterable[PaperColumn], results: Results) -> list[str]:
 
 
 def _comparable_variants(claim: Claim, results: Results) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield a variant, its rivals in the claim, and the rivals that the experiment has with equally many layers."""
-    settings = results.settings.variants.get(claim.variant)
-    baseline = [settings.baseline] if settings and settings.baseline else []
+    """Yield a variant, its rivals in the claim, and the rivals that the experiment has with equally many layers.
+
+    In place of the system whose training it continues, its baseline is the rival, which may have continued it, too.
+    """
+    start, baseline = training_of(results.settings.train, claim.variant).start, results.baseline(claim.variant)
+    against = [baseline if baseline and rival == start else rival for rival in claim.against]
     is_same = claim.against_measure or claim.against_tags or claim.to is not None
-    pairs = [(claim.variant, list(claim.against) or ([claim.variant] if is_same else baseline))]
+    pairs = [(claim.variant, against or ([claim.variant] if is_same else [baseline] if baseline else []))]
     if claim.smaller:
         pairs.append((claim.smaller[0], list(claim.smaller[1:])))
     layers = {
