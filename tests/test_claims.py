@@ -371,7 +371,7 @@ def said(row):
         "alike",
         "published",
         "published_decimals",
-        "is_bleu",
+        "topic",
         "decimals",
     }
     values = row.model_dump(exclude=constant_fields) | {"shown": " | ".join(row.detail_cells)}

@@ -273,7 +273,7 @@ def test_a_system_is_of_the_paper_that_claims_something_of_its_mechanism(root):
 def test_all_systems_are_in_a_table_with_the_cost_of_a_gain_and_some_have_a_name_in_its_picture(root):
     experiments = read_all(root)
     results = experiments[0]
-    grid = systems_grid(systems_of_one_recipe(read_papers(), experiments), results)
+    grid = systems_grid(systems_of_one_recipe(read_papers(), experiments))
     headings = [(heading.group, heading.title) for heading in grid.headings]
     rows = {row.variant: dict(zip(headings, row.cells, strict=True)) for row in grid.rows}
     assert next(iter(rows)) == "transformer"
@@ -291,6 +291,15 @@ def test_all_systems_are_in_a_table_with_the_cost_of_a_gain_and_some_have_a_name
     shown = [row for row in grid.rows if row.variant in results.models or row.cells[1].text == DASH]
     assert sorted(named) == [row.label.replace(".", "", 1) for row in shown if "(out of date)" not in row.label]
     assert len(shown) < len(grid.rows)
+
+
+def test_all_systems_are_those_of_the_recipe_with_the_most_runs(root):
+    results = read_all(root)[0]
+    short = replace(results.settings.training, maximum_updates=7)
+    small = changed(results, seeds=results.settings.seeds[:1], training=short)
+    systems = systems_of_one_recipe(read_papers(), [small, results])
+    assert {system.variant for system in systems} == results.measured_systems & {*results.tested_systems}
+    assert all(system.results is results for system in systems)
 
 
 def test_costs_are_drawn_whatever_stands_first_and_a_label_is_not_mathematics(root, tmp_path):

@@ -31,7 +31,7 @@ from context_nmt.settings.parameters import training_of
 
 MAXIMUM_ERROR = 0.1  # relative, of a cost that is shown
 TRAINING_COSTS = {"flops": "FLOPs", "seconds": "seconds", "tokens": "tokens"}  # attributes of a System, with labels
-BOUND_LABEL = "(oracle without context: majority choice)"
+BOUND_LABEL = "(oracle without context)"
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,18 @@ def _midpoint(bounds: tuple[float, float] | None) -> float | None:
 
 
 def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[System]:
-    """Return all systems that have run with the first experiment's recipe, plain ones first, then paper by paper.
+    """Return all systems of the recipe with the most runs, plain ones first, then paper by paper.
 
     Combinations and external systems are last. A system of several experiments is taken from the one with the most
     seeds or, of several such experiments, from the one that shares most systems with the first.
     """
+
+    def runs(recipe: object) -> int:
+        same = [results for results in experiments if results.recipe == recipe]
+        return sum(results.number_of_seeds(name) for results in same for name in results.measured_systems)
+
+    recipe = max((results.recipe for results in experiments), key=runs)
+    experiments = [results for results in experiments if results.recipe == recipe]
     first, names = experiments[0], [paper.name for paper in papers.values()]
     comparing_papers: dict[str | None, str] = {}
     claiming_papers: dict[str, str] = {}
@@ -139,7 +146,7 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
             claiming_papers.setdefault(claim.variant, paper.name)
     systems = []
     for results in sorted(experiments, key=lambda results: -len(results.measured_systems & first.measured_systems)):
-        for variant in results.tested_systems if results.recipe == first.recipe else ():
+        for variant in results.tested_systems:
             settings = results.settings.variants.get(variant)
             claiming_paper = claiming_papers.get(variant) if settings and settings.slots else None
             if variant in results.measured_systems:
@@ -154,11 +161,14 @@ def systems_of_one_recipe(papers: dict[str, Paper], experiments: Sequence[Result
     return sorted(with_most_seeds(systems, key=lambda system: system.variant), key=sort_key)
 
 
-def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence[Measure] = ()) -> Grid | None:
-    """Build the table of systems with the recipe of an experiment, in BLEU on held-out text.
+def systems_grid(systems: Sequence[System], accuracies: Sequence[Measure] = ()) -> Grid | None:
+    """Build the table of systems with one recipe, in BLEU on held-out text.
 
     Each measure of `accuracies`, on contrastive sets, has a column. Return None if no system has run.
     """
+    if not systems:
+        return None
+    first = systems[0].results
     corpus, metric = first.settings.corpus, first.settings.significance.bleu
     measures = [Measure(test, metric) for test in corpus.held_out]
     measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
@@ -187,6 +197,7 @@ def systems_grid(systems: Sequence[System], first: Results, accuracies: Sequence
         rows.append(GridRow(BOUND_LABEL, None, tuple(cells)))
     signatures = sorted({signature for system in systems for signature in system.results.signatures(measures[0])})
     values: dict[str, Any] = {"systems": systems, "first": first, "measure": measures[0], "accuracies": accuracies}
+    values["has_bound"] = any(bounds.values())
     return Grid(
         name="all-systems",
         title=f"All systems, {corpus.name} {corpus.direction}",

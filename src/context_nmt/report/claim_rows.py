@@ -100,7 +100,7 @@ class ClaimRow(DescribedModel):
     system: str = Field(description="variant that the claim is about")
     others: list[str] = Field(description="variants that it is compared with, the hardest for the claim first")
     measure: str = Field(description="measure, without its test set")
-    is_bleu: bool = Field(description="whether differences are in BLEU")
+    topic: Literal["BLEU", "cost", "other measure"] = Field(description="what differences are in")
     test_set: str = Field(description="test set")
     seeds: list[int] = Field(description="training seeds")
     numbers: str = Field(description="the means of both systems over seeds; empty if they are out of date")
@@ -136,10 +136,10 @@ class ClaimRow(DescribedModel):
     def summary_cells(self) -> tuple[str, ...]:
         """Its cells in the summary of primary claims, for all of SUMMARY_COLUMNS but the first."""
         seeds = str(len(self.seeds)) if self.seeds else DASH
-        claim = f"{self.says} (our question)" if self.is_question else self.says
-        result = self.result_text if self.is_bleu or self.difference is None else f"{self.result_text} {self.measure}"
+        is_in_bleu = self.topic == "BLEU" or self.difference is None
+        result = self.result_text if is_in_bleu else f"{self.result_text} {self.measure}"
         verdict = f"{self.verdict}: {self.kind}" if self.kind else self.verdict
-        return claim, self.published_text, result, seeds, self.corpus or DASH, verdict, self.caveat
+        return self._claim_text, self.published_text, result, seeds, self.corpus or DASH, verdict, self.caveat
 
     @property
     def detail_cells(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class ClaimRow(DescribedModel):
         caveat = f"; {self.caveat}" if self.caveat and not self.reason else ""
         caveat += f"; {self.loss.text()}" if self.loss else ""
         return (
-            f"our question: {self.says}" if self.is_question else self.says,
+            self._claim_text,
             self.place or DASH,
             self.published_text,
             here,
@@ -162,6 +162,16 @@ class ClaimRow(DescribedModel):
     def style_class(self) -> str:
         """The class of its verdict in style sheets."""
         return self.verdict.replace(" ", "-")
+
+    @property
+    def _claim_text(self) -> str:
+        """The claim, with the margin of one that allows a difference, or needs it to be small."""
+        question = " (our question)" if self.is_question else ""
+        if self.direction not in ("equal", "not_lower") or self.alike is None:
+            return self.says + question
+        margin = f"{self.alike:.0%}" if self.topic == "cost" else f"{self.alike:g}"
+        allowed = f"at most {margin} less" if self.direction == "not_lower" else f"within {margin}"
+        return f"{self.says} ({allowed}){question}"
 
     @property
     def _interval_text(self) -> str:
@@ -181,7 +191,7 @@ class ClaimRow(DescribedModel):
 
     @property
     def result_text(self) -> str:
-        """The difference found here with its interval; in brackets if it does not answer the claim."""
+        """The difference found here with its interval; in parentheses if it does not answer the claim."""
         if self.difference is None:
             return DASH
         interval = f" [{self._interval_text}]" if self._interval_text else ""
@@ -309,7 +319,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         published=published,
         published_decimals=published_decimals,
         experiment=claim.experiment,
-        is_bleu=claim.is_bleu,
+        topic="cost" if claim.is_cost else "BLEU" if claim.is_bleu else "other measure",
         adjusted_p=adjusted_p,
         verdict=verdict,
         loss=None,
@@ -359,8 +369,6 @@ def _caveats(
         return
     if obstacle and obstacle.kind != "old" and outcome.is_out_of_date:
         yield "out of date"
-    elif outcome.results.earlier_code:
-        yield "earlier code"
     yield from _processor_notes(outcome)
     if obstacle and obstacle.kind != "seeds":
         return
@@ -387,5 +395,5 @@ def _processor_notes(outcome: Outcome) -> Iterator[str]:
     """Yield a note if the compared systems were trained on different processors."""
     seeds = outcome.results.mixed_seeds(outcome.trained_variants)
     if seeds:
-        which = "" if seeds == list(outcome.results.settings.seeds) else f"seed {', '.join(map(str, seeds))}: "
-        yield f"{which}two processors"
+        which = "" if seeds == list(outcome.results.settings.seeds) else f" (seed {', '.join(map(str, seeds))})"
+        yield f"the systems were trained on different processors{which}"

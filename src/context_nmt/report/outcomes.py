@@ -200,19 +200,22 @@ class Outcome:
     def numbers(self) -> str:
         """Return the system and its hardest rival with their numbers, in words."""
         system, rival, label = self.system, self.hardest_rival, self.results.settings.label
+        shown = f"{self.decimals}f"
+        test_set = f" on {system.measures[0].test_set}" if system.measures[0].test_set else ""
+        change = format_difference(self.gain, self.decimals)
+        if rival and rival.variant == system.variant:
+            measured = "; ".join(f"{one.measure_name}: {one.value:.{shown}}" for one in (system, rival))
+            return f"{label(system.variant)}, {measured} ({change}{test_set})"
         gains = "gain of " if system.over_baseline else ""
-        texts = [f"{gains}{label(system.variant)} {system.value:.{self.decimals}f}"]
+        texts = [f"{gains}{label(system.variant)} {system.value:.{shown}}"]
         if rival is None and self.claim.to == HUMAN:
-            texts.append(f"human translation {system.reference_value(HUMAN):.{self.decimals}f}")
+            texts.append(f"human translation {system.reference_value(HUMAN):.{shown}}")
         elif rival is None:
             texts.append(f"claimed {self.claim.to:g}")
         else:
-            has_other_measures = rival.measures != system.measures
-            parts = [label(rival.variant)] if not has_other_measures or rival.variant != system.variant else []
-            parts += [rival.measure_name] if has_other_measures else []
-            texts.append(f"{' '.join(parts)} {rival.value:.{self.decimals}f}")
-        test_set = f" on {system.measures[0].test_set}" if system.measures[0].test_set else ""
-        return f"{', '.join(texts)} ({format_difference(self.gain, self.decimals)} {system.measure_name}{test_set})"
+            other_measure = "" if rival.measures == system.measures else f" {rival.measure_name}"
+            texts.append(f"{label(rival.variant)}{other_measure} {rival.value:.{shown}}")
+        return f"{', '.join(texts)} ({change} {system.measure_name}{test_set})"
 
 
 def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> list[Outcome]:

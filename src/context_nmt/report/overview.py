@@ -27,7 +27,7 @@ def print_results(experiment: Experiment, out_of_date: Collection[str] = ()) -> 
         results, terminal = read_results(experiment, out_of_date=out_of_date), on_terminal(sys.stdout)
         accuracies = [measure for measure in results.measures if measure.metric == SUMMED and measure.tag != "all"]
         accuracies = [measure for measure in accuracies if not measure.tag.startswith("distance_")]
-        grid = systems_grid([System(name, results) for name in results.tested_systems], results, accuracies)
+        grid = systems_grid([System(name, results) for name in results.tested_systems], accuracies)
         print(results.title)
         if grid:
             _print_grid(

@@ -118,7 +118,7 @@ def draw_claims(claims: dict[str, Sequence[ClaimRow]], path: Path) -> bool:
     """Draw the claims about BLEU, by the name of their paper; return whether any has a number from here."""
     rows: list[str | ClaimRow] = []
     for name, paper_rows in claims.items():
-        drawn = [row for row in paper_rows if row.is_bleu and (row.difference is not None or row.published)]
+        drawn = [row for row in paper_rows if row.topic == "BLEU" and (row.difference is not None or row.published)]
         rows += [name, *drawn] if drawn else []
     drawn = [row for row in rows if isinstance(row, ClaimRow)]
     if all(row.difference is None for row in drawn):

@@ -66,8 +66,13 @@ class Chapter:
 
     @property
     def counts(self) -> str:
-        """The number of claims with each verdict."""
-        return f"{'; '.join(counts_of(self.rows))}."
+        """The number of claims with each verdict, by what they are about."""
+        topics = dict.fromkeys("our question" if row.is_question else row.topic for row in self.rows)
+        texts = []
+        for topic in topics:
+            rows = [row for row in self.rows if topic == ("our question" if row.is_question else row.topic)]
+            texts.append(f"{topic}: {', '.join(counts_of(rows))}")
+        return f"{'; '.join(texts)}."
 
 
 def write_tables(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
@@ -107,7 +112,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
     shown = [comparison for chapter in chapters for comparison in chapter.shown]
     systems = systems_of_one_recipe(papers, experiments)
-    all_systems = systems_grid(systems, experiments[0])
+    all_systems = systems_grid(systems)
     corpus = experiment.settings.corpus
     replicated = [
         reproduction.results

@@ -53,7 +53,8 @@ class Speeds:
             return "No speeds have been measured (`make speed`)."
         return (
             "Speeds are relative to a plain Transformer of the same size, measured for the same mechanisms in models of"
-            f" {self.size} on {self.hardware}; from benchmarks/variants.json."
+            f" {self.size} on {self.hardware}; from benchmarks/variants.json. Tables have the median of the rounds,"
+            " claims are tested on the mean."
         )
 
 
