@@ -372,6 +372,7 @@ def said(row):
         "published",
         "published_decimals",
         "topic",
+        "preregistered",
         "decimals",
     }
     values = row.model_dump(exclude=constant_fields) | {"shown": " | ".join(row.detail_cells)}

@@ -91,6 +91,7 @@ class ClaimRow(DescribedModel):
         description="primary: one of the few claims that the paper stands on (Holm's correction); secondary: all others"
         " (Benjamini and Hochberg's)"
     )
+    preregistered: bool = Field(description="whether its seeds and its level were written down before the runs")
     direction: Literal["higher", "not_lower", "lower", "equal"] = Field(description="what it says of `difference`")
     alike: float | None = Field(description="the largest difference between systems that are alike")
     published: list[float] = Field(description="published differences, one per column of the paper's table")
@@ -314,6 +315,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         says=claim.says,
         place=claim.place,
         family="primary" if claim.primary else "secondary",
+        preregistered=claim.preregistration is not None,
         direction=claim.direction,
         alike=claim.alike,
         published=published,
