@@ -118,7 +118,7 @@ class Grid:
 
     @property
     def lines(self) -> list[list[str]]:
-        """The cells of its lines in Markdown: a line per column, below its group, if columns are many and have no words."""
+        """Its lines in Markdown, as cells: one per row or, with many columns of numbers, one per column below its group."""
         if len(self.rows) > len(self.headings) or any(heading.is_text for heading in self.headings):
             dashes = ["---" if heading.is_text else "---:" for heading in self.headings]
             rows = [[row.label, *(cell.text for cell in row.cells)] for row in self.rows]
