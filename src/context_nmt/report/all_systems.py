@@ -174,7 +174,7 @@ def systems_grid(systems: Sequence[System], accuracies: Sequence[Measure] = ()) 
     measures = [measure for measure in measures if any(system.estimate(measure) for system in systems)]
     if not measures:
         return None
-    headings = [Heading("", title) for title in ("baseline", "paper", "seeds")]
+    headings = [Heading("", title, title != "seeds") for title in ("baseline", "paper", "seeds")]
     scores = product(measures, ("score", "gain", "95% interval"))
     headings += [Heading(f"{measure.test_set}, {metric}", title) for measure, title in scores]
     headings += [Heading(measure.test_set, measure.tag) for measure in accuracies]

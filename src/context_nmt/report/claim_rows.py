@@ -31,9 +31,9 @@ from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
 WITHDRAWN_KINDS = get_args(get_type_hints(Confound)["kind"])
-SUMMARY_COLUMNS = ("Paper", "Claim", "Published", "Here", "Seeds", "Text", "Verdict", "Note")  # of the primary claims
+SUMMARY_COLUMNS = ("Claim", "Verdict", "Published", "Here", "Note", "Text, seeds")  # of the primary claims
 LOSS_DECIMALS = 3
-DETAIL_COLUMNS = ("Claim", "Where", "Published", "Here", "Verdict", "Other experiments, uncorrected")
+DETAIL_COLUMNS = ("Claim", "Verdict", "Published", "Here", "Other experiments, uncorrected")
 
 
 class DescribedModel(BaseModel):
@@ -135,27 +135,25 @@ class ClaimRow(DescribedModel):
 
     @property
     def summary_cells(self) -> tuple[str, ...]:
-        """Its cells in the summary of primary claims, for all of SUMMARY_COLUMNS but the first."""
-        seeds = str(len(self.seeds)) if self.seeds else DASH
+        """Its cells in the summary of primary claims, for SUMMARY_COLUMNS."""
         is_in_bleu = self.topic == "BLEU" or self.difference is None
         result = self.result_text if is_in_bleu else f"{self.result_text} {self.measure}"
         verdict = f"{self.verdict}: {self.kind}" if self.kind else self.verdict
-        return self._claim_text, self.published_text, result, seeds, self.corpus or DASH, verdict, self.caveat
+        text = f"{self.corpus or DASH}{self._seeds_text}"
+        return self._claim_text, verdict, self.published_text, result, self.caveat, text
 
     @property
     def detail_cells(self) -> tuple[str, ...]:
         """Its cells in its paper's table of claims, for DETAIL_COLUMNS."""
-        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ", 1 seed" if self.seeds else ""
         interval = f", 95% {self._interval_text}" if self._interval_text else ""
-        here = f"{self.experiment or self.corpus}: {self.numbers}{interval}{seeds}" if self.numbers else DASH
+        here = f"{self.experiment or self.corpus}: {self.numbers}{interval}{self._seeds_text}" if self.numbers else DASH
         caveat = f"; {self.caveat}" if self.caveat and not self.reason else ""
         caveat += f"; {self.loss.text()}" if self.loss else ""
         return (
             self._claim_text,
-            self.place or DASH,
-            self.published_text,
-            here,
             self.verdict_text + caveat,
+            DASH if self.is_question else f"{self.published_text} ({self.place})",
+            here,
             "; ".join(other.text(self.decimals) for other in self.elsewhere),
         )
 
@@ -173,6 +171,10 @@ class ClaimRow(DescribedModel):
         margin = f"{self.alike:.0%}" if self.topic == "cost" else f"{self.alike:g}"
         allowed = f"at most {margin} less" if self.direction == "not_lower" else f"within {margin}"
         return f"{self.says} ({allowed}){question}"
+
+    @property
+    def _seeds_text(self) -> str:
+        return f", {len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}" if self.seeds else ""
 
     @property
     def _interval_text(self) -> str:

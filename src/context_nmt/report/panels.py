@@ -69,7 +69,7 @@ def draw_panels(
     *,
     height: float = 0,
     heights: Sequence[float] | None = None,
-    width: float = 8,
+    width: float = 6.2,
     as_text: bool = False,
 ) -> Iterator[tuple[Figure, list[Axes]]]:
     """Yield a figure of `count` panels, then write it to `path` without a date or random names.

@@ -66,7 +66,8 @@ CLAIMS_LEGEND_TITLE = (
 CLAIM_LINE_LENGTH = 40  # characters
 INCHES_PER_CLAIM = 0.36
 
-LONGEST_TICK_LABELS = 60  # characters that fit below a panel, side by side
+LABEL_LENGTH = 26  # characters of a line beside a panel
+LONGEST_TICK_LABELS = 30  # characters that fit below a panel, side by side
 Lines = dict[str, dict[str, float]]  # by label: values by position on the axis
 
 DRAWN_COSTS = ("seconds", "flops")  # more systems have FLOPs, so they are last, next to the names
@@ -123,10 +124,7 @@ def draw_claims(claims: dict[str, Sequence[ClaimRow]], path: Path) -> bool:
     drawn = [row for row in rows if isinstance(row, ClaimRow)]
     if all(row.difference is None for row in drawn):
         return False
-    with draw_panels(path, 1, heights=[0.5 + INCHES_PER_CLAIM * len(rows)], width=6.2, as_text=True) as (
-        figure,
-        (panel,),
-    ):
+    with draw_panels(path, 1, heights=[0.5 + INCHES_PER_CLAIM * len(rows)], as_text=True) as (figure, (panel,)):
         panel.axvspan(-BLEU_MARGIN, BLEU_MARGIN, color="0.93", zorder=0)
         panel.axvline(0, color="black", linewidth=0.8)
         for number, row in enumerate(rows):
@@ -199,10 +197,8 @@ def _gains(reproduction: Reproduction) -> Iterator[tuple[int, Difference]]:
 def _draw_gains(table: PaperTable, gains_by_title: dict[str, list[tuple[int, Difference]]], path: Path) -> None:
     rows = table.compared
     columns = [column for column in table.columns if is_score(column.metric)]
-    with draw_panels(path, 1, heights=[1.4 + (0.17 + 0.11 * len(gains_by_title)) * len(rows)], as_text=True) as (
-        figure,
-        (panel,),
-    ):
+    height = 1.4 + (0.17 + 0.11 * len(gains_by_title)) * len(rows) + 0.17 * len(gains_by_title)
+    with draw_panels(path, 1, heights=[height], as_text=True) as (figure, (panel,)):
         step = 0.7 / (len(gains_by_title) + 1)
         for row_number, row in enumerate(rows):
             published = [value for column in columns if (value := table.published_gain(row, column)) is not None]
@@ -225,12 +221,12 @@ def _draw_gains(table: PaperTable, gains_by_title: dict[str, list[tuple[int, Dif
                 )
         panel.axvline(0, color="black", linewidth=0.8)
         label_rows(panel, [row.label for row in rows], fontsize=9)
-        x_label = "difference from the system's baseline, one mark per test set; bars: 95% interval over seeds"
+        x_label = "difference from the system's baseline, one mark per test set;\nbars: 95% interval over seeds"
         panel.set_xlabel(x_label, fontsize=8)
         for row_number in range(1, len(rows)):
             panel.axhline(row_number - 0.5, color="0.85", linewidth=0.6)
-        draw_shared_legend(figure, [panel], columns=2)
-        figure.suptitle(f"{table.id}: {table.title}", fontsize=10)
+        draw_shared_legend(figure, [panel], columns=1)
+        figure.suptitle(fill(f"{table.id}: {table.title}", 70), fontsize=10)
 
 
 def _curves(reproduction: Reproduction) -> tuple[Lines, Lines]:
@@ -268,9 +264,8 @@ def _draw_curves(panel: Axes, reproduction: Reproduction, reproduced_lines: Line
     positions = {label: position for position, label in enumerate(order)}
     joined = not all(at[:1].isalpha() for at in positions)  # between two tags there are no values
     for number, (label, line) in enumerate(reproduced_lines.items()):
-        panel.plot(
-            [positions[at] for at in line], list(line.values()), **line_style(number, joined=joined), label=label
-        )
+        style = line_style(number, joined=joined, label=fill(label, LABEL_LENGTH))
+        panel.plot([positions[at] for at in line], list(line.values()), **style)
     published = [(positions[at], value) for line in published_lines.values() for at, value in line.items()]
     if published:
         style = PUBLISHED_STYLE | {"linestyle": "none", "markersize": 8, "label": "published"}
@@ -285,7 +280,7 @@ def _draw_curves(panel: Axes, reproduction: Reproduction, reproduced_lines: Line
     panel.set_xlabel(table.across, fontsize=8)
     panel.set_ylabel(f"{'gain' if is_difference else 'value'}, {test_set}", fontsize=8)
     panel.grid(alpha=0.3)
-    panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7)
+    panel.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
 
 
 def draw_costs(systems: Sequence[System], named_variants: Collection[str], path: Path) -> bool:
@@ -313,8 +308,7 @@ def draw_costs(systems: Sequence[System], named_variants: Collection[str], path:
     if len(drawn) < 2:
         return False
     papers = list(dict.fromkeys(system.paper or NO_PAPER_LABEL for system, _ in drawn.values()))
-    with draw_panels(path, 2, height=4.6, as_text=True) as (figure, panels):
-        panels[0].sharey(panels[1])
+    with draw_panels(path, 2, heights=[3, 4], as_text=True) as (figure, panels):
         for panel, attribute in zip(panels, DRAWN_COSTS, strict=True):
             names: dict[str, tuple[float, float]] = {}
             for number, (system, mean) in drawn.items():
@@ -331,11 +325,11 @@ def draw_costs(systems: Sequence[System], named_variants: Collection[str], path:
             panel.set_xticks([1, 1.5, 2, 3, 4, 6])
             panel.xaxis.set_minor_locator(NullLocator())
             panel.set_xlabel(f"{TRAINING_COSTS[attribute]} of training / the plain Transformer's", fontsize=8)
+            panel.set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
             panel.grid(alpha=0.3)
         _name_points(panels[-1], names)
-        panels[0].set_ylabel(f"{measure.metric}, {measure.test_set}", fontsize=8)
         handles = {paper: Line2D([], [], **line_style(number, joined=False)) for number, paper in enumerate(papers)}
-        draw_legend(figure, handles, columns=3)
+        draw_legend(figure, handles, columns=2)
         figure.suptitle(f"What a gain costs, {systems[0].results.corpus}", fontsize=10)
     return True
 
@@ -344,11 +338,11 @@ def _name_points(panel: Axes, points: dict[str, tuple[float, float]]) -> None:
     """Write the names of points to the right of a panel, the highest point first, with a line to each point."""
     for line, (name, point) in enumerate(sorted(points.items(), key=lambda item: -item[1][1])):
         panel.annotate(
-            name,
+            fill(name, LABEL_LENGTH),
             point,
             (1.06, 1 - (line + 0.5) / len(points)),
             textcoords="axes fraction",
-            fontsize=6.5,
+            fontsize=8,
             verticalalignment="center",
             annotation_clip=False,
             arrowprops=NAME_ARROW,

@@ -86,11 +86,6 @@ class Heading:
     title: str
     is_text: bool = False  # its cells are text, which is aligned to the left
 
-    @property
-    def alignment(self) -> str:
-        """The dashes that align its column in Markdown."""
-        return "---" if self.is_text else "---:"
-
 
 @dataclass(frozen=True)
 class GridRow:
@@ -120,6 +115,20 @@ class Grid:
     def titles(self) -> list[str]:
         """The headings of columns, each with its group's heading on one line."""
         return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """Its lines in Markdown, as cells: one per row or, with many columns of numbers, one per column below its group."""
+        if len(self.rows) > len(self.headings) or any(heading.is_text for heading in self.headings):
+            dashes = ["---" if heading.is_text else "---:" for heading in self.headings]
+            rows = [[row.label, *(cell.text for cell in row.cells)] for row in self.rows]
+            return [["System", *self.titles], ["---", *dashes], *rows]
+        lines, group = [["System", *(row.label for row in self.rows)], ["---", *["---:"] * len(self.rows)]], ""
+        for column, heading in enumerate(self.headings):
+            lines += [[f"**{heading.group}**", *[""] * len(self.rows)]] if heading.group != group else []
+            lines.append([heading.title, *(row.cells[column].text for row in self.rows)])
+            group = heading.group
+        return lines
 
     def without_gaps(self) -> "Grid":
         """Return the table without rows and columns that lack numbers, and columns that repeat another's numbers."""

@@ -89,10 +89,12 @@ class Results:
     @property
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results come from earlier code."""
-        seeds = ", ".join(map(str, self.settings.seeds))
+        seeds = self.settings.seeds
+        are_adjacent = len(seeds) > 2 and seeds == (*range(seeds[0], seeds[-1] + 1),)
+        numbers = f"{seeds[0]} to {seeds[-1]}" if are_adjacent else ", ".join(map(str, seeds))
         name = f" ({self.name})" if self.name and self.name != self.corpus.replace(" ", "-") else ""
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
-        return f"{self.corpus}{name}, {'seeds' if ',' in seeds else 'seed'} {seeds}{status}"
+        return f"{self.corpus}{name}, {'seeds' if len(seeds) > 1 else 'seed'} {numbers}{status}"
 
     def label(self, system: str) -> str:
         """Return the name of a system in tables, with a mark if its results are out of date."""
