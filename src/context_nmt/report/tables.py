@@ -118,7 +118,7 @@ class Grid:
 
     @property
     def lines(self) -> list[list[str]]:
-        """Its lines in Markdown, as cells: one per row or, with many columns of numbers, one per column below its group."""
+        """Its lines in Markdown, as cells: one per row or, with many columns of numbers, one per column."""
         if len(self.rows) > len(self.headings) or any(heading.is_text for heading in self.headings):
             dashes = ["---" if heading.is_text else "---:" for heading in self.headings]
             rows = [[row.label, *(cell.text for cell in row.cells)] for row in self.rows]
