@@ -34,7 +34,7 @@ def write_page(folder: Path) -> None:
     """Write README.md from the results of all machines."""
     results = [read_json(path) for path in sorted((folder / RESULTS).glob("*.json"))]
     machines = [next(iter(parts.values()))["machine"] for parts in results]
-    names = [f"{number}. {processor(machine)}" for number, machine in enumerate(machines, start=1)]
+    names = [f"{processor(machine)} ({number})" for number, machine in enumerate(machines, start=1)]
     lines = [
         "# Speed and memory",
         "",

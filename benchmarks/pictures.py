@@ -28,7 +28,7 @@ def draw_searches(part: Part, path: Path) -> None:
     systems = dict[str, list[str]]()
     for row in bleu:
         systems.setdefault(row.rpartition(", ")[0], []).append(row)
-    with draw_panels(path, len(relative), height=4.2) as (figure, panels):
+    with draw_panels(path, len(relative), heights=[3.6] * len(relative)) as (figure, panels):
         for panel, (title, speeds) in zip(panels, relative.items(), strict=True):
             base, _, mode = title.removeprefix("speed / ").rpartition(", ")
             for number, (system, rows) in enumerate(systems.items()):
@@ -61,7 +61,7 @@ def draw_searches(part: Part, path: Path) -> None:
             panel.xaxis.set_minor_locator(NullLocator())
             panel.margins(x=0.2, y=0.2)
             label_axes(panel, mode, f"Sentences/s over those of {base}", f"sacre{bleu_title}")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
         figure.suptitle(part.title)
 
 
@@ -70,7 +70,7 @@ def draw_growth(part: Part, path: Path, titles: tuple[str, ...]) -> None:
 
     Rows of the tables are named `STAGE, PAIRS pairs`.
     """
-    with draw_panels(path, len(titles), height=3.4) as (figure, panels):
+    with draw_panels(path, len(titles), heights=[2.6] * len(titles)) as (figure, panels):
         for panel, title in zip(panels, titles, strict=True):
             stages = dict[str, dict[float, float]]()
             for row, value in part.tables[title].items():
@@ -84,4 +84,4 @@ def draw_growth(part: Part, path: Path, titles: tuple[str, ...]) -> None:
                     panel.plot(list(values), constant, color="0.6", linewidth=0.8, label="constant per pair", zorder=0)
             panel.set_ylim(bottom=0)
             label_axes(panel, title, "million sentence pairs", title)
-        draw_shared_legend(figure, panels)
+        draw_shared_legend(figure, panels, columns=3)

@@ -100,14 +100,18 @@ def test_every_entry_is_on_both_pages_with_its_numbers_and_has_its_files(root):
             grid = comparison.page_grid
             found = page.findall(f".//table[@id='table-{grid.name}']/tbody/tr")
             if grid.headings and not re.match("Figures (8|16) to", comparison.table.id):
-                rows = [(row.find("th").text, [cell.text or "" for cell in row.findall("td")]) for row in found]
-                assert rows == [(row.label, [cell.text for cell in row.cells]) for row in grid.rows]
+                rows = [[row.find("th").text, *(cell.text or "" for cell in row.findall("td"))] for row in found]
+                across, titles = grid.titles, ["System", *(heading.title for heading in grid.headings)]
+                lines = [titles, *([row.label, *(cell.text for cell in row.cells)] for row in grid.rows)]
+                if len(grid.rows) <= len(grid.headings):
+                    lines = [list(line) for line in zip(*lines, strict=True)]
+                    across = lines[0][1:]
+                assert [row for row in rows if len(row) > 1] == lines[1:]
                 section = whole.split(f"\n## {grid.title}\n")[1].split("\n## ")[0]
-                labels = [label for label, _ in rows]
-                titles = [heading.title for heading in grid.headings]
-                across, down = (grid.titles, labels) if len(labels) > len(titles) else (labels, titles)
                 assert f"\n| System | {' | '.join(across)} |\n| --- |" in section
-                assert [cell for cell in re.findall(r"\n\| (.*?) \|", section)[2:] if cell[:2] != "**"] == down
+                assert [cell for cell in re.findall(r"\n\| (.*?) \|", section)[2:] if cell[:2] != "**"] == [
+                    line[0] for line in lines[1:]
+                ]
             else:
                 assert found == []
                 assert grid.title not in whole

@@ -117,9 +117,14 @@ class Grid:
         return [f"{heading.group}: {heading.title}".removeprefix(": ") for heading in self.headings]
 
     @property
+    def is_wide(self) -> bool:
+        """Whether pages show a line per column: it has as many columns as rows or more, all of numbers."""
+        return len(self.headings) >= len(self.rows) and not any(heading.is_text for heading in self.headings)
+
+    @property
     def lines(self) -> list[list[str]]:
-        """Its lines in Markdown, as cells: one per row or, with many columns of numbers, one per column."""
-        if len(self.rows) > len(self.headings) or any(heading.is_text for heading in self.headings):
+        """The cells of its lines in Markdown."""
+        if not self.is_wide:
             dashes = ["---" if heading.is_text else "---:" for heading in self.headings]
             rows = [[row.label, *(cell.text for cell in row.cells)] for row in self.rows]
             return [["System", *self.titles], ["---", *dashes], *rows]
