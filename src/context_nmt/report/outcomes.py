@@ -123,7 +123,7 @@ class Outcome:
             return ""
         right, here = self.claim.preregistration.seeds, self.results.settings.seeds
         if missing := [str(seed) for seed in right if seed not in here]:
-            return f"waits for the preregistered seeds {', '.join(missing)}"
+            return f"waits for seeds {', '.join(missing)}"
         others = [str(seed) for seed in here if seed not in right]
         return f"has seeds that were not preregistered: {', '.join(others)}" if others else ""
 
@@ -278,10 +278,12 @@ def _test_sets(columns: Iterable[PaperColumn], results: Results) -> list[str]:
 def _comparable_variants(claim: Claim, results: Results) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield a variant, its rivals in the claim, and the rivals that the experiment has with equally many layers.
 
-    In place of the system whose training it continues, its baseline is the rival, which may have continued it, too.
+    In place of the system whose training it continues, its baseline is the rival if it continues that system, too.
     """
-    start, baseline = training_of(results.settings.train, claim.variant).start, results.baseline(claim.variant)
-    against = [baseline if baseline and rival == start else rival for rival in claim.against]
+    train, baseline = results.settings.train, results.baseline(claim.variant)
+    start = training_of(train, claim.variant).start
+    control = baseline if baseline and training_of(train, baseline).start == start else None
+    against = [control if control and rival == start else rival for rival in claim.against]
     is_same = claim.against_measure or claim.against_tags or claim.to is not None
     pairs = [(claim.variant, against or ([claim.variant] if is_same else [baseline] if baseline else []))]
     if claim.smaller:

@@ -160,7 +160,7 @@ def find_fault(outcome: Outcome) -> Obstacle | None:
     if not outcome.is_comparable:
         return Obstacle("signatures", "scored differently", "scores computed differently")
     if outcome.wrong_seeds:
-        return Obstacle("seeds", "not the preregistered seeds", outcome.wrong_seeds)
+        return Obstacle("seeds", outcome.wrong_seeds, outcome.wrong_seeds)
     count = len(outcome.differences)
     kind, short = ("cost", "too few rounds") if outcome.claim.is_cost else ("seeds", "too few seeds")
     return Obstacle(kind, short, f"{short}: {count} of {SEEDS_FOR_VERDICT}") if count < SEEDS_FOR_VERDICT else None
