@@ -42,7 +42,7 @@ OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experimen
 OWN_MECHANISM = "docs/guides/own-mechanism.md"
 WORDS = {  # a caveat of metrics/claims.json: what README.md says of it
     "may only learn faster": "learns faster",
-    "waits for seeds 8, 9, 10, 11, 12, 13, 14, 15": "wait for [preregistered]",
+    "waits for seeds 8 to 15": "wait for [preregistered]",
     "unequal learning rates": "lower learning rate",
     "one teacher, memorised training text": "learn from one teacher's translations and memorise",
     "trained longer than its rival": "is trained longer",

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
 from context_nmt.report.published import COST_METRICS, Claim, MeasureSpec, Paper, PaperColumn, difference
-from context_nmt.results.metrics import decimals_of, format_difference, measure_name
+from context_nmt.results.metrics import decimals_of, format_difference, format_seeds, measure_name
 from context_nmt.results.seed_tests import Prior, Sample, estimate_prior, p_values
 from context_nmt.results.table import Results, with_most_seeds
 from context_nmt.settings.parameters import training_of
@@ -122,10 +122,10 @@ class Outcome:
         if self.claim.preregistration is None:
             return ""
         right, here = self.claim.preregistration.seeds, self.results.settings.seeds
-        if missing := [str(seed) for seed in right if seed not in here]:
-            return f"waits for seeds {', '.join(missing)}"
-        others = [str(seed) for seed in here if seed not in right]
-        return f"has seeds that were not preregistered: {', '.join(others)}" if others else ""
+        if missing := [seed for seed in right if seed not in here]:
+            return f"waits for {format_seeds(missing)}"
+        others = [seed for seed in here if seed not in right]
+        return f"not preregistered: {format_seeds(others)}" if others else ""
 
     @property
     def is_out_of_date(self) -> bool:

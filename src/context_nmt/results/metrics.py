@@ -1,5 +1,7 @@
 """Names of measures, their order in tables, and the format of numbers."""
 
+from collections.abc import Sequence
+
 from context_nmt.measures.rows import MCNEMAR, NLL, NORMALIZED, SUMMED, TESTS, Measure
 
 METRICS = (  # of translations, in the order of tables
@@ -39,6 +41,13 @@ def signature_key(measure: Measure) -> Measure:
 def format_difference(value: float, decimals: int = 2) -> str:
     """Format a difference with its sign."""
     return f"{round(value, decimals) + 0.0:+,.{decimals}f}".replace("-", "−")  # noqa: RUF001 (a minus as wide as the plus)
+
+
+def format_seeds(seeds: Sequence[int]) -> str:
+    """Return "seed 1", "seeds 1, 3" or "seeds 1 to 5"."""
+    if len(seeds) > 2 and [*seeds] == [*range(seeds[0], seeds[-1] + 1)]:
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"{'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
 
 
 def significance_mark(p: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, final
 import pandas as pd
 
 from context_nmt.measures.rows import MCNEMAR, TESTS, Measure, Row, sort_key
-from context_nmt.results.metrics import METRICS, P_VALUES, WORD_COUNTS, signature_key
+from context_nmt.results.metrics import METRICS, P_VALUES, WORD_COUNTS, format_seeds, signature_key
 from context_nmt.results.seed_tests import Sample
 from context_nmt.results.speeds import Speeds
 from context_nmt.settings.layout import RESCORED
@@ -89,12 +89,9 @@ class Results:
     @property
     def title(self) -> str:
         """Corpus, direction, the experiment's name if it differs, seeds, and whether results come from earlier code."""
-        seeds = self.settings.seeds
-        are_adjacent = len(seeds) > 2 and seeds == (*range(seeds[0], seeds[-1] + 1),)
-        numbers = f"{seeds[0]} to {seeds[-1]}" if are_adjacent else ", ".join(map(str, seeds))
         name = f" ({self.name})" if self.name and self.name != self.corpus.replace(" ", "-") else ""
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
-        return f"{self.corpus}{name}, {'seeds' if len(seeds) > 1 else 'seed'} {numbers}{status}"
+        return f"{self.corpus}{name}, {format_seeds(self.settings.seeds)}{status}"
 
     def label(self, system: str) -> str:
         """Return the name of a system in tables, with a mark if its results are out of date."""
