@@ -111,6 +111,25 @@ def test_a_claim_is_judged_by_its_differences_over_seeds(first, measure, differe
     assert words(results, replace(SCORES if measure == "bleu" else OPENS, **claim)) == [word]
 
 
+def test_a_document_system_has_the_control_that_continues_the_same_system_as_its_rival(first):
+    results = opened(first, transformer=4.0, lexical_shortcuts_fusion=4.5, dual_context_encoder=5.0)
+    variants, train = results.settings.variants, results.settings.train
+    encoder = replace(variants["dual_context_encoder"], baseline="lexical_shortcuts_fusion")
+
+    def rivals(*document):
+        lists = {name: getattr(train, name) for name in ("bitext", "distilled", "document", "continued")}
+        others = {name: tuple(one for one in given if one not in document) for name, given in lists.items()}
+        others["document"] = (*document, *others["document"])
+        in_documents = replace(train, **others, document_start="transformer")
+        changes = {"variants": variants | {"dual_context_encoder": encoder}, "train": in_documents}
+        (outcome,) = outcomes_of(PAPER, replace(OPENS, against=("transformer",)), [changed(results, **changes)])
+        return [rival.variant for rival in outcome.rivals]
+
+    assert rivals("dual_context_encoder", "lexical_shortcuts_fusion") == ["lexical_shortcuts_fusion"]
+    assert rivals("dual_context_encoder") == ["transformer"]  # its baseline continues nothing
+    assert rivals() == ["transformer"]
+
+
 def test_an_equivalence_is_tested_at_its_own_level(first):
     """There are two one-sided tests at 5%, as in scipy: p is not doubled."""
     differences = (0.3, -0.2, 0.25, -0.1, 0.2)
