@@ -19,15 +19,16 @@ from shown import texts
 from test_figures import legend_of
 from test_report import PAPER, changed, changed_columns, made_up
 
-from context_nmt.files import read_json
+from context_nmt.files import read_json, write_lines
 from context_nmt.measures.rows import Measure, Row
-from context_nmt.report import verdicts
+from context_nmt.report import further_verdicts, verdicts
 from context_nmt.report.claim_rows import (
     ClaimRow,
     claim_rows,
     counts_of,
     write_claims,
 )
+from context_nmt.report.further_verdicts import read_pilot
 from context_nmt.report.outcomes import outcomes_of
 from context_nmt.report.pictures import draw_claims
 from context_nmt.report.published import Claim, MeasureSpec, Preregistration, read_papers
@@ -39,6 +40,7 @@ from context_nmt.report.verdicts import (
     read_confounds,
     without_invalid_p,
 )
+from context_nmt.report.writing import Chapter
 from context_nmt.results import seed_tests
 from context_nmt.results.reading import read_all
 from context_nmt.results.seed_tests import Sample, estimate_prior, holm
@@ -157,6 +159,26 @@ def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
     strict = Preregistration(commit="c", seeds=(1, 2, 3, 4, 5), level=row.adjusted_p / 2)
     assert words(results, OPENS, preregistration=strict) == ["supported"]
     assert words(results, replace(OPENS, primary=True), preregistration=strict) == ["leaning"]
+
+
+def test_a_preregistered_claim_stands_beside_what_the_pilot_showed(first, tmp_path, monkeypatch):
+    held, turned, undecided = (replace(OPENS, says=says) for says in ("held", "turned", "undecided"))
+    pilot = ["claim,difference,low,high,verdict", "paper/held,0.5,0.1,0.9,supported"]
+    pilot += ["paper/turned,-0.5,-0.9,-0.1,against", "paper/undecided,0.5,-0.1,1.1,open"]
+    write_lines(tmp_path / "pilot.csv", pilot)
+    monkeypatch.setattr(further_verdicts, "PILOT_FILE", tmp_path / "pilot.csv")
+    read_pilot.cache_clear()
+    plan = Preregistration(commit="c", seeds=(1, 2, 3, 4, 5), level=0.04)
+    rows = judged(five_seeds(first, dual_context_encoder=CLEAR), held, turned, undecided, preregistration=plan)
+    chapter = Chapter("paper", replace(PAPER, preregistration=plan), rows, [])
+    assert (
+        "2 of 3 differences have the same sign; it would have decided 2 of these claims, 1 of them"
+        in chapter.after_pilot
+    )
+    assert rows[0].detail_cells[-1] == "pilot, seeds 1 to 5: +0.50 [+0.10 … +0.90], supported"
+    (row,) = judged(five_seeds(first, dual_context_encoder=CLEAR), held)
+    read_pilot.cache_clear()
+    assert row.pilot is None
 
 
 def test_a_primary_claim_is_tested_once_more_by_the_loss(first):
@@ -539,7 +561,7 @@ def test_every_claim_has_a_row_of_its_own_in_a_file_that_says_what_it_means(firs
     assert set(content["schema"]["properties"]) == set(content["claims"][0])
     assert all(field["description"] for field in content["schema"]["properties"].values())
     table = pd.read_csv(path.with_suffix(".csv"))
-    assert list(table.columns) == [name for name in ClaimRow.model_fields if name not in {"loss", "elsewhere"}]
+    assert list(table.columns) == [name for name in ClaimRow.model_fields if name not in {"loss", "pilot", "elsewhere"}]
     assert table["verdict"].tolist() == [row.verdict for row in rows]
     assert {row.verdict for row in rows} <= set(VERDICTS)
 

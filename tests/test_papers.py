@@ -15,7 +15,9 @@ from context_nmt.files import UserError, write_json
 from context_nmt.measures.rows import Measure
 from context_nmt.models.counting import describe
 from context_nmt.pipeline.planning import plan
+from context_nmt.report.claim_rows import claim_id
 from context_nmt.report.comparison import REPLICA_NOTE, comparisons_of, reproduce_paper
+from context_nmt.report.further_verdicts import read_pilot
 from context_nmt.report.pictures import draw_comparison
 from context_nmt.report.published import COST_METRICS, ITERATIONS_METRIC, read_papers
 from context_nmt.report.tables import TIMES
@@ -178,6 +180,12 @@ def test_claims_keep_the_rules_that_types_do_not_express(paper):
         assert len(claim.smaller) != 1
         rivals = (claim.against and not claim.against_measure, claim.against_measure, claim.against_tags)
         assert sum(map(bool, (*rivals, claim.to is not None))) < 2, claim.says
+
+
+def test_the_pilot_is_of_claims_that_there_are():
+    claims = {claim_id(name, claim) for name, paper in PAPERS.items() for claim in paper.claims}
+    assert read_pilot()
+    assert read_pilot().keys() <= claims
 
 
 def test_published_numbers_agree_with_each_other_and_with_the_text():

@@ -7,11 +7,19 @@ from statistics import fmean
 from typing import Any, Literal, get_args, get_type_hints
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from context_nmt.files import replacing, write_json
 from context_nmt.report.all_systems import System
-from context_nmt.report.outcomes import Outcome, outcomes_of
+from context_nmt.report.further_verdicts import (
+    DescribedModel,
+    LossVerdict,
+    PilotVerdict,
+    format_ends,
+    judge_losses,
+    read_pilot,
+)
+from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
 from context_nmt.report.published import Claim, Paper, published_gains
 from context_nmt.report.tables import DASH, TIMES
 from context_nmt.report.verdicts import (
@@ -26,20 +34,13 @@ from context_nmt.report.verdicts import (
     find_obstacle,
     verdict_of,
 )
-from context_nmt.results.metrics import format_difference, format_interval, format_p
+from context_nmt.results.metrics import format_difference, format_p
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
 WITHDRAWN_KINDS = get_args(get_type_hints(Confound)["kind"])
 SUMMARY_COLUMNS = ("Claim", "Verdict", "Published", "Here", "Note", "Text, seeds")  # of the primary claims
-LOSS_DECIMALS = 3
 DETAIL_COLUMNS = ("Claim", "Verdict", "Published", "Here", "Other experiments, uncorrected")
-
-
-class DescribedModel(BaseModel):
-    """A model whose fields are described in claims.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Elsewhere(DescribedModel):
@@ -56,28 +57,12 @@ class Elsewhere(DescribedModel):
 
     def text(self, decimals: int) -> str:
         """Return its difference with interval, seeds and caveat."""
-        ends = _format_interval(self.low, self.high, decimals)
+        ends = format_ends(self.low, self.high, decimals)
         interval = f" [{ends}]" if ends else ""
         seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
         caveat = f"; {self.caveat}" if self.caveat else ""
         difference = format_difference(self.difference, decimals)
         return f"{self.experiment or self.corpus}: {difference}{interval} ({seeds}{caveat})"
-
-
-class LossVerdict(DescribedModel):
-    """A primary claim in BLEU, tested once more by the loss on references."""
-
-    difference: float = Field(description="mean over seeds, nats per unit: the system minus the hardest rival")
-    low: float = Field(description="lower end of its 95% interval over seeds")
-    high: float = Field(description="upper end")
-    p: float = Field(description="p before correction")
-    adjusted_p: float = Field(description="p, corrected for the other primary claims' losses")
-    verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
-
-    def text(self) -> str:
-        """Return its verdict with the difference, in words."""
-        interval = _format_interval(self.low, self.high, LOSS_DECIMALS)
-        return f"loss {format_difference(self.difference, LOSS_DECIMALS)} [{interval}]: {self.verdict}"
 
 
 class ClaimRow(DescribedModel):
@@ -117,6 +102,7 @@ class ClaimRow(DescribedModel):
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
     verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     loss: LossVerdict | None = Field(description="the same claim about the loss; null if it is not tested")
+    pilot: PilotVerdict | None = Field(description="what the pilot's seeds showed, for a preregistered claim")
     kind: str = Field(
         description="kind of obstacle to a verdict, empty if there is none: confounded, ceiling or text (the numbers do"
         " not answer the claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or"
@@ -134,6 +120,11 @@ class ClaimRow(DescribedModel):
         return not self.place
 
     @property
+    def subject(self) -> str:
+        """What counts of claims group it by."""
+        return "our question" if self.is_question else self.topic
+
+    @property
     def summary_cells(self) -> tuple[str, ...]:
         """Its cells in the summary of primary claims, for SUMMARY_COLUMNS."""
         is_in_bleu = self.topic == "BLEU" or self.difference is None
@@ -149,12 +140,13 @@ class ClaimRow(DescribedModel):
         here = f"{self.experiment or self.corpus}: {self.numbers}{interval}{self._seeds_text}" if self.numbers else DASH
         caveat = f"; {self.caveat}" if self.caveat and not self.reason else ""
         caveat += f"; {self.loss.text()}" if self.loss else ""
+        pilot = [self.pilot.text(self.decimals)] if self.pilot else []
         return (
             self._claim_text,
             self.verdict_text + caveat,
             DASH if self.is_question else f"{self.published_text} ({self.place})",
             here,
-            "; ".join(other.text(self.decimals) for other in self.elsewhere),
+            "; ".join([*pilot, *(other.text(self.decimals) for other in self.elsewhere)]),
         )
 
     @property
@@ -178,7 +170,7 @@ class ClaimRow(DescribedModel):
 
     @property
     def _interval_text(self) -> str:
-        return _format_interval(self.low, self.high, self.decimals)
+        return format_ends(self.low, self.high, self.decimals)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -209,45 +201,18 @@ class ClaimRow(DescribedModel):
         return f"{self.verdict} (p {format_p(self.p)}, adjusted {format_p(self.adjusted_p).removeprefix('= ')})"
 
 
-def _format_interval(low: float | None, high: float | None, decimals: int) -> str:
-    return format_interval((low, high), decimals) if low is not None and high is not None else ""
-
-
 def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list[ClaimRow]:
     """Judge the claims of all papers; an experiment's own report has only claims that it judges or can test."""
     folder, rows = experiments[0].folder, []
     for name, paper in papers.items():
         outcomes_by_claim = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
-        designated = [_designated(outcomes) for outcomes in outcomes_by_claim]
-        adjusted, losses = adjusted_p_values(designated), _judge_losses(paper, experiments)
+        designated = [designated_of(outcomes) for outcomes in outcomes_by_claim]
+        adjusted, losses = adjusted_p_values(designated), judge_losses(paper, experiments)
         for claim, outcomes, adjusted_p in zip(paper.claims, outcomes_by_claim, adjusted, strict=True):
             if outcomes or not folder or claim.experiment == folder:
                 row = _make_row(name, paper, claim, outcomes, adjusted_p)
                 rows.append(row if row.reason else row.model_copy(update={"loss": losses.get(claim)}))
     return rows
-
-
-def _designated(outcomes: Sequence[Outcome]) -> Outcome | None:
-    return next((outcome for outcome in outcomes if outcome.is_designated), None)
-
-
-def _judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, LossVerdict]:
-    """Test a paper's primary claims by the loss on references, with a Holm correction of their own."""
-    claims = {claim: claim.loss for claim in paper.claims if claim.loss}
-    outcomes = [_designated(outcomes_of(paper, loss, experiments)) for loss in claims.values()]
-    verdicts = {}
-    for claim, outcome, adjusted_p in zip(claims, outcomes, adjusted_p_values(outcomes), strict=True):
-        if outcome and adjusted_p is not None:
-            low, high = outcome.samples[0].interval() or (outcome.gain, outcome.gain)
-            verdicts[claim] = LossVerdict(
-                difference=outcome.gain,
-                low=low,
-                high=high,
-                p=min(outcome.p_values),
-                adjusted_p=adjusted_p,
-                verdict=verdict_of(outcome, adjusted_p),
-            )
-    return verdicts
 
 
 def claim_id(paper: str, claim: Claim) -> str:
@@ -260,7 +225,7 @@ def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
     content = {"schema": ClaimRow.model_json_schema(), "claims": [row.model_dump() for row in rows]}
     path = experiment.metrics / "claims.json"
     write_json(path, content)
-    nested = {"loss", "elsewhere"}
+    nested = {"loss", "pilot", "elsewhere"}
     flat = [row.model_dump(exclude=nested) for row in rows]
     table = pd.DataFrame(flat, columns=[name for name in ClaimRow.model_fields if name not in nested])
     for name in ("published", "others", "seeds"):
@@ -276,7 +241,7 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
 
 
 def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adjusted_p: float | None) -> ClaimRow:
-    designated = _designated(outcomes)
+    designated = designated_of(outcomes)
     obstacle = find_obstacle(claim, designated)
     # a cost is the same in all experiments
     other_outcomes = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
@@ -327,6 +292,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         adjusted_p=adjusted_p,
         verdict=verdict,
         loss=None,
+        pilot=read_pilot().get(claim_id(name, claim)) if claim.preregistration else None,
         kind=obstacle.kind if obstacle else "",
         reason=obstacle.says if obstacle else "",
         caveat="; ".join(_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())),

@@ -235,6 +235,11 @@ def outcomes_of(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> l
     return [*designated, *sorted(best, key=lambda outcome: not outcome.is_own_text)]
 
 
+def designated_of(outcomes: Iterable[Outcome]) -> Outcome | None:
+    """Return the outcome of the experiment that judges the claim."""
+    return next((outcome for outcome in outcomes if outcome.is_designated), None)
+
+
 def _hardest_first(outcome: Outcome) -> Outcome:
     """Return an outcome with its rivals in order of the p for the claim against each, then of the difference."""
 

@@ -66,7 +66,7 @@ CLAIMS_LEGEND_TITLE = (
 CLAIM_LINE_LENGTH = 40  # characters
 INCHES_PER_CLAIM = 0.36
 
-LABEL_LENGTH = 26  # characters of a line beside a panel
+LABEL_LENGTH = 30  # characters of a line beside a panel
 LONGEST_TICK_LABELS = 30  # characters that fit below a panel, side by side
 Lines = dict[str, dict[str, float]]  # by label: values by position on the axis
 

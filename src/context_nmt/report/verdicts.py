@@ -33,6 +33,7 @@ SUPPORTED, LEANING, NO_DIFFERENCE, LEANING_AGAINST, AGAINST, OPEN, NOT_TESTABLE 
     "open",
     "cannot be tested here",
 )
+DECIDED = (SUPPORTED, NO_DIFFERENCE, AGAINST)
 
 
 @dataclass(frozen=True, kw_only=True)

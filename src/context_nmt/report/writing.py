@@ -24,7 +24,8 @@ from context_nmt.report.formats import write_grid, write_page
 from context_nmt.report.pages import results_page
 from context_nmt.report.pictures import draw_claims, draw_comparison, draw_costs, draw_learning_curves
 from context_nmt.report.published import BLEU_MARGIN, Paper, read_papers
-from context_nmt.report.verdicts import SEEDS_FOR_VERDICT
+from context_nmt.report.verdicts import DECIDED, SEEDS_FOR_VERDICT
+from context_nmt.results.metrics import format_seeds
 from context_nmt.results.reading import read_all, read_results, write_results
 from context_nmt.settings.parameters import Experiment
 
@@ -67,12 +68,31 @@ class Chapter:
     @property
     def counts(self) -> str:
         """The number of claims with each verdict, by what they are about."""
-        topics = dict.fromkeys("our question" if row.is_question else row.topic for row in self.rows)
-        texts = []
-        for topic in topics:
-            rows = [row for row in self.rows if topic == ("our question" if row.is_question else row.topic)]
-            texts.append(f"{topic}: {', '.join(counts_of(rows))}")
-        return f"{'; '.join(texts)}."
+        by_subject: dict[str, list[ClaimRow]] = {}
+        for row in self.rows:
+            by_subject.setdefault(row.subject, []).append(row)
+        return "; ".join(f"{subject}: {', '.join(counts_of(rows))}" for subject, rows in by_subject.items()) + "."
+
+    @property
+    def preregistered(self) -> str:
+        """The commit, the seeds and the counts of preregistered claims; empty if there are none."""
+        plan = self.paper.preregistration
+        counts = "; ".join(counts_of([row for row in self.rows if row.preregistered]))
+        return f"{self.paper.name} in commit {plan.commit}, {format_seeds(plan.seeds)} ({counts})" if plan else ""
+
+    @property
+    def after_pilot(self) -> str:
+        """How many differences have the sign, and how many decided claims the verdict, that the pilot gave them."""
+        pairs = [(row, row.pilot) for row in self.rows if row.pilot and not row.reason]
+        if not pairs:
+            return ""
+        signs = sum((row.difference or 0.0) * pilot.difference > 0 for row, pilot in pairs)
+        decided = [(row, pilot) for row, pilot in pairs if pilot.verdict in DECIDED]
+        held = sum(row.verdict == pilot.verdict for row, pilot in decided)
+        return (
+            f"After the pilot (seeds 1 to 5, 1,000 updates), {signs} of {len(pairs)} differences have the same sign; it"
+            f" would have decided {len(decided)} of these claims, {held} of them as now."
+        )
 
 
 def write_tables(experiment: Experiment, out_of_date: Collection[str] = ()) -> None:
