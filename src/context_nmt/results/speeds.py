@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from context_nmt.files import UserError, read_json
@@ -29,16 +30,17 @@ class Speeds:
     variants: dict[str, dict[str, Any]]
 
     def ratio(self, model: dict[str, Any], work: str) -> float | None:
-        """Return the median speed relative to the Transformer's; None if unknown.
+        """Return the mean speed relative to the Transformer's; None if unknown.
 
         `model` is a description by the describe stage, `work` is training or decoding.
         """
-        measured = self._measurement(model, work)
-        return float(measured["median"]) if measured else None
+        rounds = self.rounds(model, work)
+        return fmean(rounds) if rounds else None
 
     def rounds(self, model: dict[str, Any], work: str) -> tuple[float, ...]:
         """Return the speed relative to the Transformer's in each round, all variants in the same rounds, if known."""
-        return tuple(map(float, self._measurement(model, work).get("rounds", ())))
+        measured = self._measurement(model, work)
+        return tuple(map(float, measured["rounds"])) if measured else ()
 
     def _measurement(self, model: dict[str, Any], work: str) -> dict[str, Any]:
         wanted_architecture = architecture(model)
@@ -53,8 +55,7 @@ class Speeds:
             return "No speeds have been measured (`make speed`)."
         return (
             "Speeds are relative to a plain Transformer of the same size, measured for the same mechanisms in models of"
-            f" {self.size} on {self.hardware}; from benchmarks/variants.json. Tables have the median of the rounds,"
-            " claims are tested on the mean."
+            f" {self.size} on {self.hardware}; the mean of the rounds in benchmarks/variants.json."
         )
 
 
@@ -87,7 +88,6 @@ def read_speeds(path: Path) -> Speeds:
         for variant in speeds.variants.values():
             for work in ("training", "decoding"):
                 speeds.ratio(variant, work)
-                speeds.rounds(variant, work)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not what `make speed` writes ({type(error).__name__}: {error})") from None
     return speeds
