@@ -23,7 +23,7 @@ from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
 from context_nmt.pipeline import retraining
-from context_nmt.report import verification
+from context_nmt.report import recomputation, verification
 from context_nmt.report.claim_rows import claim_rows, write_claims
 from context_nmt.report.power import pairs_of_paper, power_of, seeds_needed
 from context_nmt.report.published import Claim, MeasureSpec, Preregistration, read_papers
@@ -229,7 +229,7 @@ def test_nested_values_may_differ_in_rounding_only(tree, call):
     recomputed = [{**row, "loss": loss} for row in content["claims"]]
     for change, is_same in ((1e-9, True), (1e-3, False)):
         rows = [{**row, "loss": loss | {"low": loss["low"] + change}} for row in recomputed]
-        assert verification._is_same(rows, recomputed) is is_same
+        assert recomputation.is_same(rows, recomputed) is is_same
 
 
 def test_nothing_to_check_is_an_error(tree, call, monkeypatch):
@@ -242,9 +242,9 @@ def test_nothing_to_check_is_an_error(tree, call, monkeypatch):
 
 
 def test_outcomes_of_another_contrastive_set_are_found(committed, tmp_path):
-    items = verification.Items("new", [[((), 0), ((), 1)]], [{"all"}])
+    items = recomputation.Items("new", [[((), 0), ((), 1)]], [{"all"}])
     (results,) = read_all(committed)
-    check = verification._Check(results, tmp_path, set())
+    check = recomputation.Recomputation(results, tmp_path, set())
     path = committed.contrastive_outcomes("gauss-1")
     before = path.read_bytes()
     try:

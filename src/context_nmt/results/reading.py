@@ -128,7 +128,7 @@ def write_results(results: Results) -> None:
     write_json(results.experiment.results, scores_as_json(results))
     write_json(results.experiment.summary, main_scores(results))
     with replacing(results.experiment.results_table) as temporary:
-        _as_frame(results).to_csv(temporary, index=False, lineterminator="\n")
+        as_frame(results).to_csv(temporary, index=False, lineterminator="\n")
 
 
 def scores_as_json(results: Results) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def main_scores(results: Results) -> dict[str, dict[str, float]]:
     return scores
 
 
-def _as_frame(results: Results) -> pd.DataFrame:
+def as_frame(results: Results) -> pd.DataFrame:
     """Build a table of RESULT_COLUMNS: a row per system and measure, then the numbers that belong to no run."""
     reference_rows = [
         (subject, measure.test_set, measure.metric, measure.layer, measure.tag, value, *(None,) * 7)
