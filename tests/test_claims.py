@@ -152,6 +152,21 @@ def test_a_preregistered_claim_is_judged_on_its_seeds_alone(first, seeds, named)
     assert words(results, OPENS, preregistration=right) == ["supported"]
 
 
+def test_preregistered_claims_are_counted_even_if_they_cannot_be_tested(first):
+    plan = Preregistration(commit="c", seeds=(1, 2, 3, 4, 5), level=0.04)
+    cost = replace(OPENS, says="cost", measure=MeasureSpec(metric="training_speed"))
+    for primary in (True, False):
+        claims = [replace(OPENS, says=says, primary=primary) for says in ("tested", "not run")]
+        claims[1] = replace(claims[1], variant="never")
+        results = five_seeds(first, dual_context_encoder=WEAK)
+        tested, not_run, _ = judged(results, *claims, cost, preregistration=plan)
+        assert tested.adjusted_p == pytest.approx(2 * tested.p)
+        assert (not_run.verdict, not_run.adjusted_p) == ("open", None)
+        tested, not_run, _ = judged(results, *claims, cost)
+        assert tested.adjusted_p == tested.p
+        assert not_run.verdict == "cannot be tested here"
+
+
 def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
     results = five_seeds(first, dual_context_encoder=WEAK)
     (row,) = judged(results, OPENS)
@@ -234,6 +249,8 @@ def test_a_variance_is_drawn_towards_those_between_systems_that_are_trained_alik
     assert words(results, OPENS) == ["open"]  # so small a spread is luck
     (row,) = judged(results, OPENS)
     assert row.degrees_of_freedom > 4
+    assert "supported without a shared variance" in row.caveat
+    assert not judged(results, OPENS, shares_variance=False)[0].caveat
     still = five_seeds(first, dual_context_encoder=(1.0,) * 5, **noisy)
     assert words(still, OPENS) == ["open"]  # a prior alone is no test
     train = replace(

@@ -17,6 +17,7 @@ from context_nmt.report.further_verdicts import (
     PilotVerdict,
     format_ends,
     judge_losses,
+    plain_verdicts,
     read_pilot,
 )
 from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
@@ -207,11 +208,15 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
     for name, paper in papers.items():
         outcomes_by_claim = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
         designated = [designated_of(outcomes) for outcomes in outcomes_by_claim]
-        adjusted, losses = adjusted_p_values(designated), judge_losses(paper, experiments)
-        for claim, outcomes, adjusted_p in zip(paper.claims, outcomes_by_claim, adjusted, strict=True):
+        adjusted, losses = adjusted_p_values(paper.claims, designated), judge_losses(paper, experiments)
+        plain = plain_verdicts(paper.claims, designated)
+        for claim, outcomes, adjusted_p, other in zip(paper.claims, outcomes_by_claim, adjusted, plain, strict=True):
             if outcomes or not folder or claim.experiment == folder:
                 row = _make_row(name, paper, claim, outcomes, adjusted_p)
-                rows.append(row if row.reason else row.model_copy(update={"loss": losses.get(claim)}))
+                differs = other not in (None, row.verdict)
+                caveat = "; ".join(filter(None, [row.caveat, f"{other} without a shared variance" if differs else ""]))
+                loss = None if row.reason else losses.get(claim)
+                rows.append(row.model_copy(update={"loss": loss, "caveat": caveat}))
     return rows
 
 
@@ -249,7 +254,8 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
     empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom", "p"))
     values = empty | {"others": [], "seeds": [], "decimals": 2}
-    verdict = OPEN if obstacle and obstacle.kind == "seeds" else NOT_TESTABLE
+    counts = claim.preregistration is not None or (obstacle is not None and obstacle.kind == "seeds")
+    verdict = OPEN if counts else NOT_TESTABLE
     if designated:
         values |= {
             "corpus": designated.results.corpus,

@@ -1,13 +1,14 @@
-"""What else is known of a claim: its verdict by the loss, and what the pilot's seeds showed."""
+"""What else is known of a claim: other tests of it, and what the pilot's seeds showed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from context_nmt.report.outcomes import designated_of, outcomes_of
+from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
 from context_nmt.report.published import PAPERS_FOLDER, Claim, Paper
 from context_nmt.report.verdicts import VERDICTS, adjusted_p_values, verdict_of
 from context_nmt.results.metrics import format_difference, format_interval
@@ -63,7 +64,8 @@ def judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, Lo
     claims = {claim: claim.loss for claim in paper.claims if claim.loss}
     outcomes = [designated_of(outcomes_of(paper, loss, experiments)) for loss in claims.values()]
     verdicts = {}
-    for claim, outcome, adjusted_p in zip(claims, outcomes, adjusted_p_values(outcomes), strict=True):
+    adjusted = adjusted_p_values([*claims.values()], outcomes)
+    for claim, outcome, adjusted_p in zip(claims, outcomes, adjusted, strict=True):
         if outcome and adjusted_p is not None:
             low, high = outcome.samples[0].interval() or (outcome.gain, outcome.gain)
             verdicts[claim] = LossVerdict(
@@ -75,6 +77,15 @@ def judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, Lo
                 verdict=verdict_of(outcome, adjusted_p),
             )
     return verdicts
+
+
+def plain_verdicts(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[str | None]:
+    """Return the verdicts of t tests whose variance is not shared; None for a claim that cannot be tested."""
+    plain = [outcome and replace(outcome, shares_variance=False) for outcome in outcomes]
+    return [
+        verdict_of(outcome, adjusted_p) if outcome and adjusted_p is not None else None
+        for outcome, adjusted_p in zip(plain, adjusted_p_values(claims, plain), strict=True)
+    ]
 
 
 @cache

@@ -167,29 +167,27 @@ def find_fault(outcome: Outcome) -> Obstacle | None:
     return Obstacle(kind, short, f"{short}: {count} of {SEEDS_FOR_VERDICT}") if count < SEEDS_FOR_VERDICT else None
 
 
-def adjusted_p_values(outcomes: Sequence[Outcome | None]) -> list[float | None]:
+def adjusted_p_values(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[float | None]:
     """Correct the p-values of a paper's claims for their number; a claim that cannot be tested has None.
 
-    Primary claims share Holm's correction, all others Benjamini and Hochberg's.
+    Primary claims share Holm's correction, all others Benjamini and Hochberg's. Preregistered claims are corrected by
+    themselves; one that cannot be tested counts as a test with p = 1.
     """
-    tested = {
-        number: outcome
-        for number, outcome in enumerate(outcomes)
-        if outcome and not find_obstacle(outcome.claim, outcome)
-    }
-    adjusted: list[float | None] = [None] * len(outcomes)
-    for primary in (True, False):
-        family = {
-            number: min(outcome.p_values) for number, outcome in tested.items() if outcome.claim.primary == primary
-        }
-        p_values_of_family = list(family.values())
-        corrected = (
-            holm(p_values_of_family)
-            if primary or not p_values_of_family
-            else false_discovery_control(p_values_of_family).tolist()
-        )
-        for number, p in zip(family, corrected, strict=True):
-            adjusted[number] = p
+    p_values = [
+        min(outcome.p_values) if outcome and not find_obstacle(claim, outcome) else None
+        for claim, outcome in zip(claims, outcomes, strict=True)
+    ]
+    families: dict[tuple[bool, bool], list[int]] = {}
+    for number, claim in enumerate(claims):
+        is_preregistered = claim.preregistration is not None
+        if is_preregistered or p_values[number] is not None:
+            families.setdefault((claim.primary, is_preregistered), []).append(number)
+    adjusted = list(p_values)
+    for (is_primary, _), numbers in families.items():
+        family = [1.0 if (p := p_values[number]) is None else p for number in numbers]
+        corrected = holm(family) if is_primary else false_discovery_control(family).tolist()
+        for number, p in zip(numbers, corrected, strict=True):
+            adjusted[number] = None if p_values[number] is None else p
     return adjusted
 
 
