@@ -167,6 +167,19 @@ def test_preregistered_claims_are_counted_even_if_they_cannot_be_tested(first):
         assert not_run.verdict == "cannot be tested here"
 
 
+def test_a_second_look_has_seeds_of_its_own_and_stays_in_the_family(first):
+    plan, again = (Preregistration(commit="c", seeds=tuple(range(1, 4 + look)), level=0.04) for look in (1, 2))
+    results = five_seeds(first, dual_context_encoder=CLEAR)
+    more = replace(changed(results, root="elsewhere"), name="more")
+    claims = [
+        replace(OPENS, says="one", primary=True),
+        replace(OPENS, says="two", primary=True, experiment=more.folder),
+    ]
+    once, twice = judged([results, more], claims[0], replace(claims[1], preregistration=again), preregistration=plan)
+    assert (once.reason, twice.verdict) == ("not preregistered: seed 5", "supported")
+    assert twice.adjusted_p == pytest.approx(2 * twice.p)
+
+
 def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
     results = five_seeds(first, dual_context_encoder=WEAK)
     (row,) = judged(results, OPENS)

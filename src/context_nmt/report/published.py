@@ -223,7 +223,8 @@ class Claim(Checked):
     own_text: bool = False  # experiments on other text say nothing about it
     note: str = ""  # on its test, in a few words
     smaller: tuple[str, ...] = ()  # a variant and its rivals, in experiments without the paper's systems
-    preregistration: Preregistration | None = None  # the paper's, for claims that its own experiment judges
+    # of its second look, in another experiment; if unset, the paper's, for claims that the paper's experiment judges
+    preregistration: Preregistration | None = None
 
     @property
     def level(self) -> float:
@@ -292,7 +293,8 @@ class Paper(Checked):
             replace(
                 claim,
                 experiment=claim.experiment or self.experiment,
-                preregistration=None if claim.experiment or claim.is_cost else self.preregistration,
+                preregistration=claim.preregistration
+                or (None if claim.experiment or claim.is_cost else self.preregistration),
             )
             for claim in self.claims
         )
