@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from context_nmt.corpus.hypotheses import digests
 from context_nmt.files import UserError, replacing
+from context_nmt.measures.rows import read_rows
 from context_nmt.pipeline.dvc import git
 from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, Outcome, outcomes_of
 from context_nmt.report.published import read_papers
@@ -140,23 +141,24 @@ def _processor(results: Results, name: str, seed: int) -> str:
 
 
 def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str, ...]:
-    """Return the files of a run whose bytes differ; a zip may be compressed in another way."""
-    paths = [
-        [
-            *(experiment.hypotheses(run), experiment.curve(run), experiment.scores(run), experiment.analyses(run)),
+    """Return the files of a run that differ; a zip may be compressed in another way."""
+
+    def contents(experiment: Experiment) -> dict[str, object]:
+        scores = experiment.scores(run)
+        paths = [
+            *(experiment.hypotheses(run), experiment.curve(run), scores, experiment.analyses(run)),
             *(experiment.contrastive(run), experiment.contrastive_outcomes(run)),
         ]
-        for experiment in (committed, again)
-    ]
+        found: dict[str, object] = {}
+        for path in filter(Path.exists, paths):
+            content: object = digests(path) if path.suffix == ".zip" else path.read_bytes()
+            if path == scores:  # facts about the text are with the first seed, which may be another one now
+                content = [row for row in read_rows(path) if not row.subject]
+            found[str(path.relative_to(experiment.folder))] = content
+        return found
 
-    def content(path: Path) -> object:
-        return digests(path) if path.suffix == ".zip" else path.read_bytes()
-
-    return tuple(
-        str(first.relative_to(committed.folder))
-        for first, second in zip(*paths, strict=True)
-        if first.exists() and (not second.exists() or content(first) != content(second))
-    )
+    there, here = contents(committed), contents(again)
+    return tuple(name for name, content in there.items() if here.get(name) != content)
 
 
 def _run(command: list[str], folder: Path) -> None:
