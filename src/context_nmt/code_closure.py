@@ -191,6 +191,9 @@ def _canonical(node: object) -> object:
             | ast.keyword(arg="help")  # of an argument of a command line
         ):
             fields = {}
+        case ast.JoinedStr(values=values):  # Python 3.12.1 has empty parts in some
+            parts = [part for part in values if not (isinstance(part, ast.Constant) and part.value == "")]
+            fields = {"values": parts} if parts else {}
         case ast.Module() | ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
             if ast.get_docstring(node, clean=False) is not None:
                 fields["body"] = node.body[1:]
