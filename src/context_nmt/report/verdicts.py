@@ -170,8 +170,8 @@ def find_fault(outcome: Outcome) -> Obstacle | None:
 def adjusted_p_values(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[float | None]:
     """Correct the p-values of a paper's claims for their number; a claim that cannot be tested has None.
 
-    Primary claims share Holm's correction, all others Benjamini and Hochberg's. Preregistered claims are corrected by
-    themselves; one that cannot be tested counts as a test with p = 1.
+    Primary claims share Holm's correction, all others Benjamini and Hochberg's. Preregistered claims are corrected
+    apart from others; one that cannot be tested counts as a test with p = 1.
     """
     p_values = [
         min(outcome.p_values) if outcome and not find_obstacle(claim, outcome) else None
