@@ -45,6 +45,7 @@ FILES = {
     "src/context_nmt/part/data.yaml": "a: 1\n",
     "src/context_nmt/part/README.md": "words\n",
     "src/context_nmt/part/pages/page.css": "<p>\n",
+    "src/context_nmt/part/pages/rows.csv": "a\n",
     "src/context_nmt/part/deeper/__init__.py": "",
     "src/context_nmt/part/deeper/other.txt": "x\n",
     "stages/__init__.py": "",
@@ -83,7 +84,7 @@ def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project
             f"src/context_nmt/{name}"
             for name in (
                 *("__init__.py", "top.py", "late.py", "part/__init__.py", "part/inner.py"),
-                *("part/data.yaml", "part/pages/page.css"),
+                *("part/data.yaml", "part/pages/page.css", "part/pages/rows.csv"),
             )
         ),
     }
@@ -100,6 +101,7 @@ def test_a_closure_has_imports_of_functions_parents_and_data_of_packages(project
         ("part/inner.py", 'VALUE = "1"\n', {"first"}),
         ("part/data.yaml", "a: 2\n", {"first"}),
         ("part/pages/page.css", "b {}\n", {"first"}),
+        ("part/pages/rows.csv", "b\n", {"first"}),
         ("__init__.py", "x = 1\n", {"first", "second"}),
     ],
 )

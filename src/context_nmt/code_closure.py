@@ -35,7 +35,7 @@ UNHASHED_MODULES = (
     "training/reporting.py",
 )
 LOADED_BY_NAME_FILE = "loaded_by_name.json"
-DATA_SUFFIXES = (".yaml", ".css", ".j2")
+DATA_SUFFIXES = (".yaml", ".csv", ".css", ".j2")
 
 OUTDATED_MESSAGE = (
     "src/code/ is not up to date ({files}), so DVC cannot know what has changed; run"

@@ -15,7 +15,6 @@ from context_nmt.report.further_verdicts import (
     DescribedModel,
     LossVerdict,
     PilotVerdict,
-    format_ends,
     judge_losses,
     plain_verdicts,
     read_pilot,
@@ -35,7 +34,7 @@ from context_nmt.report.verdicts import (
     find_obstacle,
     verdict_of,
 )
-from context_nmt.results.metrics import format_difference, format_p
+from context_nmt.results.metrics import format_difference, format_interval, format_p
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
@@ -58,7 +57,7 @@ class Elsewhere(DescribedModel):
 
     def text(self, decimals: int) -> str:
         """Return its difference with interval, seeds and caveat."""
-        ends = format_ends(self.low, self.high, decimals)
+        ends = format_interval(self.low, self.high, decimals)
         interval = f" [{ends}]" if ends else ""
         seeds = f"{self.seeds} seeds" if self.seeds > 1 else "1 seed"
         caveat = f"; {self.caveat}" if self.caveat else ""
@@ -171,7 +170,7 @@ class ClaimRow(DescribedModel):
 
     @property
     def _interval_text(self) -> str:
-        return format_ends(self.low, self.high, self.decimals)
+        return format_interval(self.low, self.high, self.decimals)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -212,11 +211,8 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
         plain = plain_verdicts(paper.claims, designated)
         for claim, outcomes, adjusted_p, other in zip(paper.claims, outcomes_by_claim, adjusted, plain, strict=True):
             if outcomes or not folder or claim.experiment == folder:
-                row = _make_row(name, paper, claim, outcomes, adjusted_p)
-                differs = other not in (None, row.verdict)
-                caveat = "; ".join(filter(None, [row.caveat, f"{other} without a shared variance" if differs else ""]))
-                loss = None if row.reason else losses.get(claim)
-                rows.append(row.model_copy(update={"loss": loss, "caveat": caveat}))
+                row = _make_row(name, paper, claim, outcomes, adjusted_p, other)
+                rows.append(row.model_copy(update={"loss": None if row.reason else losses.get(claim)}))
     return rows
 
 
@@ -245,7 +241,14 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
     return [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
 
 
-def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome], adjusted_p: float | None) -> ClaimRow:
+def _make_row(
+    name: str,
+    paper: Paper,
+    claim: Claim,
+    outcomes: Sequence[Outcome],
+    adjusted_p: float | None,
+    plain_verdict: str | None,
+) -> ClaimRow:
     designated = designated_of(outcomes)
     obstacle = find_obstacle(claim, designated)
     # a cost is the same in all experiments
@@ -282,6 +285,9 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
             "degrees_of_freedom": round(first.degrees_of_freedom, 4),
         }
         values["p"] = min(designated.p_values)
+    caveats = [*_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())]
+    if plain_verdict not in (None, verdict):
+        caveats.append(f"{plain_verdict} without a shared variance")
     return ClaimRow(
         id=claim_id(name, claim),
         paper=paper.name,
@@ -301,7 +307,7 @@ def _make_row(name: str, paper: Paper, claim: Claim, outcomes: Sequence[Outcome]
         pilot=read_pilot().get(claim_id(name, claim)) if claim.preregistration else None,
         kind=obstacle.kind if obstacle else "",
         reason=obstacle.says if obstacle else "",
-        caveat="; ".join(_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())),
+        caveat="; ".join(caveats),
         command=claim.command,
         elsewhere=[_elsewhere(outcome) for outcome in other_outcomes],
         **values,

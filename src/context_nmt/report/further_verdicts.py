@@ -16,6 +16,7 @@ from context_nmt.results.table import Results
 
 LOSS_DECIMALS = 3
 PILOT_FILE = PAPERS_FOLDER / "pilot.csv"  # from results of commit 3e981708, which docs/preregistration.md describes
+PILOT_SEEDS = "seeds 1 to 5"
 
 
 class DescribedModel(BaseModel):
@@ -36,7 +37,7 @@ class LossVerdict(DescribedModel):
 
     def text(self) -> str:
         """Return its verdict with the difference, in words."""
-        interval = format_ends(self.low, self.high, LOSS_DECIMALS)
+        interval = format_interval(self.low, self.high, LOSS_DECIMALS)
         return f"loss {format_difference(self.difference, LOSS_DECIMALS)} [{interval}]: {self.verdict}"
 
 
@@ -51,12 +52,7 @@ class PilotVerdict(DescribedModel):
     def text(self, decimals: int) -> str:
         """Return the difference with its interval and verdict, in words."""
         difference = format_difference(self.difference, decimals)
-        return f"pilot, seeds 1 to 5: {difference} [{format_ends(self.low, self.high, decimals)}], {self.verdict}"
-
-
-def format_ends(low: float | None, high: float | None, decimals: int) -> str:
-    """Return an interval in words; empty without one."""
-    return format_interval((low, high), decimals) if low is not None and high is not None else ""
+        return f"pilot, {PILOT_SEEDS}: {difference} [{format_interval(self.low, self.high, decimals)}], {self.verdict}"
 
 
 def judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, LossVerdict]:

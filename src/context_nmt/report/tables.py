@@ -68,7 +68,7 @@ def gain_cells(gain: Difference | None) -> tuple[Cell, Cell]:
     cell = Cell(
         format_difference(gain.mean) + significance_mark(gain.p), difference=gain.mean, interval=gain.interval, p=gain.p
     )
-    return cell, Cell(format_interval(gain.interval), interval=gain.interval) if gain.interval else DASH_CELL
+    return cell, Cell(format_interval(*gain.interval), interval=gain.interval) if gain.interval else DASH_CELL
 
 
 def value_cell(value: float | None, form: str) -> Cell:

@@ -21,6 +21,7 @@ from context_nmt.report.claim_rows import (
 )
 from context_nmt.report.comparison import REPLICA_NOTE, Comparison, comparisons_of
 from context_nmt.report.formats import write_grid, write_page
+from context_nmt.report.further_verdicts import PILOT_SEEDS
 from context_nmt.report.pages import results_page
 from context_nmt.report.pictures import draw_claims, draw_comparison, draw_costs, draw_learning_curves
 from context_nmt.report.published import BLEU_MARGIN, Paper, read_papers
@@ -90,8 +91,8 @@ class Chapter:
         decided = [(row, pilot) for row, pilot in pairs if pilot.verdict in DECIDED]
         held = sum(row.verdict == pilot.verdict for row, pilot in decided)
         return (
-            f"After the pilot (seeds 1 to 5, 1,000 updates), {signs} of {len(pairs)} differences have the same sign; it"
-            f" would have decided {len(decided)} of these claims, {held} of them as now."
+            f"After the pilot ({PILOT_SEEDS}, 1,000 updates), {signs} of {len(pairs)} differences have the same sign;"
+            f" it would have decided {len(decided)} of these claims, {held} of them as now."
         )
 
 

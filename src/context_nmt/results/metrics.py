@@ -66,6 +66,6 @@ def format_p(p: float) -> str:
     return f"= {text}" if keeps_its_side else f"= {p:.4g}"
 
 
-def format_interval(interval: tuple[float, float], decimals: int = 2) -> str:
-    """Format the ends of an interval."""
-    return " … ".join(format_difference(end, decimals) for end in interval)
+def format_interval(low: float | None, high: float | None, decimals: int = 2) -> str:
+    """Format the ends of an interval; empty without them."""
+    return " … ".join(format_difference(end, decimals) for end in (low, high) if end is not None)

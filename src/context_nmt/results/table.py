@@ -8,7 +8,7 @@ from typing import Any, final
 
 import pandas as pd
 
-from context_nmt.measures.rows import MCNEMAR, TESTS, Measure, Row, sort_key
+from context_nmt.measures.rows import MCNEMAR, TESTS, TEXT, Measure, Row, sort_key
 from context_nmt.results.metrics import METRICS, P_VALUES, WORD_COUNTS, format_seeds, signature_key
 from context_nmt.results.seed_tests import Sample
 from context_nmt.results.speeds import Speeds
@@ -92,6 +92,11 @@ class Results:
         name = f" ({self.name})" if self.name and self.name != self.corpus.replace(" ", "-") else ""
         status = ", out of date" if self.out_of_date else f", code of {self.earlier_code}" if self.earlier_code else ""
         return f"{self.corpus}{name}, {format_seeds(self.settings.seeds)}{status}"
+
+    @property
+    def training_sentences(self) -> float | None:
+        """The number of training sentences; None before they have been counted."""
+        return self.reference_value(TEXT, Measure(self.settings.corpus.train, "sentences_of_text"))
 
     def label(self, system: str) -> str:
         """Return the name of a system in tables, with a mark if its results are out of date."""
