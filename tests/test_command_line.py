@@ -140,6 +140,16 @@ def test_on_a_terminal_progress_is_a_bar_with_lines_above_it():
     assert "finished" in terminal.seen
 
 
+def test_on_a_terminal_without_rich_progress_is_lines(tmp_path):
+    """A machine that trains packed runs may lack rich."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['rich'] = None\n")
+    paths = {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
+    terminal = Terminal(PROGRAM, env=environment("0", **paths))
+    assert terminal.finish() == 0
+    assert "\x1b[" not in terminal.seen
+    assert "outer [one]: 5% " in terminal.seen
+
+
 def test_work_continues_when_nobody_reads_its_progress():
     reader, writer = os.pipe()
     os.close(reader)

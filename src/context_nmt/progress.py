@@ -1,4 +1,4 @@
-"""Progress of long-running work on standard error: a bar on a terminal, otherwise a line of text now and then.
+"""Progress of long-running work on standard error: a bar on a terminal, if rich is installed, otherwise lines of text.
 
 A line has a fixed form, which `context-nmt repro` recognises in the output of its stages:
 
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Self, TextIO, TypeVar
 
 from context_nmt.command_line import redirect_to_devnull
@@ -99,7 +100,8 @@ class Progress:
         self._is_hidden = (
             self._outer is not None or self.name is None or not _is_first_process() or self._seconds == float("inf")
         )
-        if not self._is_hidden and on_terminal(sys.stderr):
+        # Packed runs may have no rich.
+        if not self._is_hidden and on_terminal(sys.stderr) and find_spec("rich"):
             self.bar = _bar()
             self.bar.add_task(self.name or "", total=self.total, text="")
             with ignore_broken_pipe(sys.stderr):
