@@ -22,8 +22,6 @@ from project_root import make_root
 
 from context_nmt import command_line
 from context_nmt.__main__ import main
-from context_nmt.code_closure import digest_of_module
-from context_nmt.files import read_json, read_lines
 from context_nmt.models import checkpoints
 
 ROOT = Path(__file__).parents[1]
@@ -142,25 +140,6 @@ def refuses(stage):
     return check
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [  # test_parameters.py has more
-        (f"{TOY}modle: {{}}\n", "modle: unknown key; did you mean 'model'? (known: root, "),
-        (
-            TOY.replace("plain: {}", "plain: {slots: {cross_attention: {mechanism: gauss}}}"),
-            "variants.plain.slots.cross",
-        ),
-        ("\0", "not YAML ("),
-        (None, "no such file"),
-    ],
-    ids=lambda value: str(value)[-40:],
-)
-def test_wrong_parameters(tmp_path, refuses, text, message):
-    if text is not None:
-        (tmp_path / "params.yaml").write_text(text)
-    refuses(tmp_path, f"params.yaml: {message}", "plan")
-
-
 OWN_MECHANISM = """\
 from dataclasses import dataclass
 from context_nmt.settings import Checked
@@ -196,21 +175,6 @@ def own_mechanism(project, monkeypatch):
         return project
 
     return write
-
-
-def test_a_mechanism_outside_the_project_goes_through_all_stages(own_mechanism, stage):
-    project = own_mechanism(OWN_MECHANISM)
-    before = contents(project)
-    for name, *arguments in (("plan",), *((name, "own", "1") for name in RUN_STAGES), ("describe",)):
-        assert stage(project, name, *arguments)[0] == 0, name
-    plan = read_json(project / "metrics/plans/own/training.json")
-    assert plan["code"]["ideas.own"] == digest_of_module("ideas.own", project)
-    assert plan["model"]["slots"]["cross_attention"] == [{"mechanism": "ideas.own", "settings": {"scale": 0.5}}]
-    assert len(read_lines(project / "runs/decoded/own-1/valid.subwords.txt")) == 20
-    models = read_json(project / "metrics/models.json")
-    assert models["own"]["parameters"] == models["plain"]["parameters"]
-    changed = {path for path, digest in contents(project).items() if before.get(path) not in (None, digest)}
-    assert not [path for path in changed if "plain" in path or "other" in path]
 
 
 @pytest.mark.parametrize(
@@ -435,43 +399,15 @@ def test_ctrl_c_while_a_stage_is_loaded(tmp_path):
     assert (result.returncode, result.stderr) == (130, "interrupted\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("train", "plain", "one"), "Invalid value for 'seed'"),
-        (("train", "plain"), "Missing argument 'seed'"),
-        (("score", "--hypotesis", "x"), "No such option"),
-        (("compare", *COMPARE, "--resamples", "many", "--output", "x"), "Invalid value for '--resamples'"),
-    ],
-)
-def test_wrong_usage_is_status_2(tmp_path, stage, arguments, message):
-    status, lines = stage(tmp_path, *arguments)
-    assert (status, message in "\n".join(lines), list(tmp_path.iterdir())) == (2, True, [])
-
-
 TOOLS = [
-    (
-        ("score", *SCORE, "--language", "german", "--output", "x"),
-        "--language is 'german'; it must be a language code",
-    ),
     (
         ("score", *SCORE, "--language", "jp", "--output", "x"),
         "--language: 'jp' is the code of a country; write ja, that of its language",
     ),
-    (("score", *SCORE[:2], "--reference", "none", "--output", "x"), "none: no such file"),
     (("score", *SCORE[:2], "--reference", "data/toy/train.yy", "--output", "x"), "200 lines"),
-    (("compare", *COMPARE, "--resamples", "0", "--output", "x"), "--resamples: "),
-    (("compare", *COMPARE, "--sample-ratio", "2", "--output", "x"), "--sample-ratio: "),
     (("translate", "runs/models/none"), "runs/models/none: no trained run (model.safetensors); runs are named"),
-    (("translate", RUN, "--beam", "0"), "--beam is 0; it must be at least 1"),
     (("translate", "runs/models"), "(model.safetensors); name one of those in it: other-1, plain-1"),
-    (("translate", RUN, "--device", "gpu"), "gpu"),
-    (("translate", RUN, "--device", "mps"), "--device mps: not available here ("),
-    (("train", "none", "1"), "no variant 'none' in metrics/plans; there are other, plain. The plan stage"),
-    (("average", "plain", "7"), "runs/training/plain-7: no checkpoints to average"),
     (("decode", "plain", "7"), "VARIANT-SEED, such as plain-1"),
-    (("new", "../x"), "NAME is '../x'; it must be lower-case letters"),
-    (("download", "toy", "x"), "metrics/plans/data.toy.json: no such plan; params.yaml has under download: nothing"),
     (("significance", "none"), "no system 'none' in runs/pairs; there are other, plain. The pair stage writes them"),
 ]
 

@@ -518,22 +518,6 @@ def test_a_new_mechanism_trains_the_variants_that_use_it_and_no_other(finished):
     assert finished.repro("train") == {"plan", "train@new-1"}
 
 
-def test_a_stage_refuses_to_run_where_its_code_file_is_old(finished):
-    finished.change("corpus/moses.py")
-    failed = subprocess.run(
-        ["dvc", "repro", "--single-item", "--force", "tokenize"],
-        cwd=finished.folder,
-        env=finished.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert failed.returncode != 0
-    assert "tokenize.json" in failed.stderr
-    assert "dvc repro src/dvc.yaml" in failed.stderr
-    finished.run("git", "checkout", "--quiet", "src/context_nmt/corpus/moses.py")
-
-
 def test_a_clone_without_the_cache_is_up_to_date_and_trains_a_new_variant_and_seed_alone(finished, folder):
     finished.repro()
     finished.commit("all of it")

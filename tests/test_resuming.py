@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,7 +20,6 @@ from context_nmt.decoding import validation
 from context_nmt.files import UserError, locked
 from context_nmt.models import devices
 from context_nmt.models.averaging import average_run
-from context_nmt.progress import INTERVAL_VARIABLE
 from context_nmt.settings.parameters import Experiment
 from context_nmt.training import trainer
 from context_nmt.training.trainer import train_run
@@ -120,22 +118,6 @@ def test_what_comes_after_a_kill_is_not_trained_twice(kind, tmp_path, monkeypatc
     run(experiment)
     assert updates[7:] == []
     assert digests(experiment) == whole
-
-
-def test_a_training_continues_when_nobody_reads_its_output(tmp_path):
-    experiment = make_experiment(tmp_path)
-    reader, writer = os.pipe()
-    os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "-m", "stages._run", "train", "plain", "1", "--device", "cpu"],
-        cwd=experiment.folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", INTERVAL_VARIABLE: "0"},
-        stderr=writer,
-        check=False,
-    )
-    os.close(writer)
-    assert done.returncode == 0
-    assert experiment.checkpoints(RUN).is_dir()
 
 
 save_state = trainer.Trainer._save_state
