@@ -3,9 +3,12 @@
 import os
 import shutil
 import signal
+import sys
 
 import pytest
 from hypothesis import settings
+
+from context_nmt.__main__ import main
 
 os.environ["CONTEXT_NMT_PROGRESS_SECONDS"] = "inf"  # what a slow machine says would depend on its speed
 settings.register_profile("without_deadline", deadline=None)  # it depends on the machine's load
@@ -23,6 +26,19 @@ def ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Calls `context-nmt`; gives its status, standard output and standard error."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["context-nmt", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return left.value.code, *capsys.readouterr()
+
+    return call
 
 
 @pytest.fixture(scope="module")  # playwright keeps an event loop running in this thread, where others then cannot

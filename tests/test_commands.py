@@ -32,19 +32,6 @@ def commands(group, *names):
 COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Calls `context-nmt`; gives its status, standard output and standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["context-nmt", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return call
-
-
 def test_the_console_script_is_this_one():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert EntryPoint("context-nmt", scripts["context-nmt"], "console_scripts").load() is main

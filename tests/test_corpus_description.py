@@ -1,12 +1,11 @@
 """`context-nmt corpus` on a small folder with all kinds of files, and on plain text."""
 
 import json
-import sys
+from functools import partial
 
 import pytest
 from measured import assert_golden
 
-from context_nmt.__main__ import main
 from context_nmt.corpus.samples import mark_tokens, sample_documents
 from context_nmt.files import UserError
 from context_nmt.measures.corpus_description import count_phenomena, describe_corpus, print_description
@@ -199,15 +198,10 @@ def test_a_token_that_is_spelt_differently_in_the_text_is_skipped():
     )
 
 
-def test_the_command_lines(corpus, tmp_path, monkeypatch, capsys):
-    def command(*words):
-        monkeypatch.setattr(sys, "argv", ["context-nmt", "corpus", *words])
-        with pytest.raises(SystemExit) as system_exit:
-            main()
-        return system_exit.value.code, *capsys.readouterr()
-
-    assert command("describe", str(corpus), "--json", str(tmp_path / "out.json"))[:2] == (0, "")
+def test_the_command_lines(corpus, tmp_path, call):
+    command = partial(call, "corpus")
+    assert command("describe", corpus, "--json", tmp_path / "out.json")[:2] == (0, "")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == describe_corpus(corpus)
-    assert "1[2] it / er < It / Er" in command("sample", str(corpus), "--documents", "1")[1]
-    result = command("sample", str(corpus), "--documents", "3")
+    assert "1[2] it / er < It / Er" in command("sample", corpus, "--documents", "1")[1]
+    result = command("sample", corpus, "--documents", "3")
     assert result == (1, "", "error: --documents is 3; test has 1\n")

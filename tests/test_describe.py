@@ -1,7 +1,7 @@
 """`describe` counts what a model has and does, without training or data."""
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -11,7 +11,6 @@ from project_root import make_root
 from small_models import SIZES, small_plan
 
 from benchmarks import hours
-from context_nmt.__main__ import main
 from context_nmt.corpus.binarized import write_ids
 from context_nmt.corpus.vocabulary import SPECIALS, Vocabulary
 from context_nmt.files import read_yaml, write_json, write_lines
@@ -30,14 +29,8 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    def command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["context-nmt", "describe", *map(str, arguments)])
-        with pytest.raises(SystemExit) as status:
-            main()
-        return status.value.code, *capsys.readouterr()
-
-    return command
+def command(call):
+    return partial(call, "describe")
 
 
 def write_parameters(folder, variants, **changes):

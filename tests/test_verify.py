@@ -4,7 +4,6 @@ import csv
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from itertools import accumulate
 from math import sqrt
@@ -17,7 +16,6 @@ import yaml
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment, output, write_output
 from measured import write_flat
 
-from context_nmt.__main__ import main
 from context_nmt.code_closure import write_code_files
 from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.pairs import write_pairs
@@ -93,20 +91,6 @@ def tree(committed, tmp_path, monkeypatch):
     for module in (verification, retraining):
         monkeypatch.setattr(module, "read_papers", lambda: {"made_up": PAPER})
     return Experiment(Path())
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["context-nmt", *arguments])
-        try:
-            main()
-            status = 0
-        except SystemExit as left:
-            status = left.code
-        return status or 0, *capsys.readouterr()
-
-    return call
 
 
 def edit(path, old, new):

@@ -2,13 +2,11 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import nltk
 import pytest
 
-from context_nmt.__main__ import main
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures.word_accuracy import (
     WordPositions,
@@ -123,7 +121,7 @@ def test_alignments_and_lists_that_do_not_fit_are_refused(tmp_path, read, lines,
 
 
 @pytest.fixture
-def score(tmp_path, monkeypatch, capsys):
+def score(tmp_path, monkeypatch, call):
     """Runs `context-nmt score` on files of one or two lines; returns its status, its output file and standard error."""
     files = {"out": ["we saw a dog", "he ran"], "ref": ["they saw a dog", "she ran"], "list": ["dog", "they we"]}
     files |= {"links": ["0-0 1-1 2-2 3-3", "0-0 1-1"]}
@@ -132,12 +130,10 @@ def score(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run(*options, usual=("--hypothesis", "out", "--reference", "ref", "--output", "scores.json")):
-        monkeypatch.setattr(sys, "argv", ["context-nmt", "score", *usual, *options])
-        with pytest.raises(SystemExit) as system_exit:
-            main()
+        status, _, errors = call("score", *usual, *options)
         output = tmp_path / "scores.json"
         scores = json.loads(output.read_text()) if output.exists() else None
-        return system_exit.value.code, scores, capsys.readouterr().err
+        return status, scores, errors
 
     return run
 
