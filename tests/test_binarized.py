@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -85,9 +82,3 @@ def test_missing_and_foreign_files_are_named(subwords):
     (subwords / "valid.en").unlink()
     with pytest.raises(UserError, match=r"valid\.en: no such file"):
         make(subwords)
-
-
-def test_training_imports_no_text_tools():
-    code = "import sys, context_nmt.corpus.binarized, context_nmt.corpus.text_chain; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"sacremoses", "subword_nmt", "torch"} & set(loaded)

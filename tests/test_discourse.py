@@ -9,20 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_up_experiment import PARAMETERS, RAW, REFERENCE, evaluate_all, make_experiment, write_contrastive
-from measured import add_flat, by_name, read_flat
+from measured import add_flat, by_name
 from shown import cells
 
 from context_nmt.files import UserError, write_lines
 from context_nmt.measures import discourse
 from context_nmt.measures.discourse import Coherence, Cohesion, ContentWords, DocumentScorer, find_wordnet
 from context_nmt.measures.evaluation_folder import EvaluationFolder
-from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
 from context_nmt.measures.word_alignment import WordAligner
 from context_nmt.report.analyses import analyses_page
 from context_nmt.report.formats import render
 from context_nmt.report.tables import DASH
-from context_nmt.results.evaluation import evaluate_variant
 from context_nmt.results.reading import read_results, write_results
 from context_nmt.settings.parameters import Experiment
 
@@ -211,17 +209,6 @@ def test_gold_tags_of_other_tokens_are_not_used(experiment):
     assert "apt_nouns" not in by_name(scored(experiment))["test"]
     (experiment.tokenized / "test.documents").unlink()
     assert scored(experiment) == []  # without documents
-
-
-def test_all_runs_of_a_variant_that_is_there_are_scored(experiment):
-    write_pairs(experiment)
-    evaluate_variant(EvaluationFolder(experiment.folder), "gauss")
-    for seed in (1, 2):
-        scores = read_flat(experiment.scores(f"gauss-{seed}"))
-        assert {"cohesion", "coherence", "sacrebleu", "p_sign_sacrebleu"} <= set(scores["test"])
-        assert "cohesion" not in scores["dev"]
-    with pytest.raises(UserError, match="no system 'none'"):
-        evaluate_variant(EvaluationFolder(experiment.folder), "none")
 
 
 @pytest.fixture(scope="module")
