@@ -233,9 +233,9 @@ def read_opened(log):
 def undeclared(project, name, declared):
     """What a stage opened and did not declare: files that are not there any more were its own scratch.
 
-    Locks are empty, so nothing can be read from them.
+    Locks are empty, so nothing can be read from them. Libraries look for plugins in the folder that a build leaves.
     """
-    places = tuple(f"{path}/" for path in declared)
+    places = (*(f"{path}/" for path in declared), "src/context_nmt.egg-info/")
     return {
         path
         for path in project.opened[name]

@@ -236,9 +236,12 @@ def write_claims(experiment: Experiment, rows: Sequence[ClaimRow]) -> None:
 
 
 def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
-    """Return how many claims have each verdict, as "3 open", in the order of VERDICTS."""
+    """Return how many claims have each verdict, as "3 open", and how many cannot be tested for which kind of reason."""
     counts = Counter(row.verdict for row in rows)
-    return [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
+    kinds = Counter(row.kind for row in rows if row.verdict == NOT_TESTABLE)
+    reasons = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    texts = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
+    return [f"{text} ({reasons})" if text.endswith(NOT_TESTABLE) else text for text in texts]
 
 
 def _make_row(
