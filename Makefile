@@ -90,6 +90,7 @@ speed: .venv/speed.installed  ## after repro: compare speed and memory with othe
 	touch $@
 
 experiment: $(INSTALLED)  ## create experiments/NAME with the recipe of another experiment (NAME=… [LIKE=… CORPUS=… SOURCE=… TARGET=…])
+	$(if $(NAME),,$(error NAME is not set; it is the new folder in experiments/))
 	context-nmt new "$(NAME)" $(if $(LIKE),--like "$(LIKE)") $(if $(CORPUS),--corpus "$(CORPUS)") $(if $(SOURCE),--source "$(SOURCE)") $(if $(TARGET),--target "$(TARGET)")
 
 clean:  ## remove the environment, unfinished trainings and temporary files; results and the DVC cache stay

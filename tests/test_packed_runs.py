@@ -351,7 +351,7 @@ GRAPH = {
 @pytest.mark.parametrize(
     ("changed", "wanted", "message"),
     [
-        ("bpe", "average@a-1", "bpe is not up to date here"),
+        ("bpe", "average@a-1", "bpe is not up to date here.* run `dvc repro bpe` first"),
         ("train@a-1", "train_distilled@b-1", "a student needs its teacher's translations"),
     ],
     ids=["text", "student"],
@@ -359,7 +359,7 @@ GRAPH = {
 def test_what_cannot_be_packed_is_an_error(changed, wanted, message):
     graph = GRAPH | {name: replace(GRAPH[name], changed=True) for name in (changed, wanted)}
     with pytest.raises(UserError, match=message):
-        choose([wanted], graph)
+        choose([wanted], graph, "dvc repro")
 
 
 def test_a_system_has_translated_before_the_next_one_trains():
@@ -380,5 +380,5 @@ def test_a_system_has_translated_before_the_next_one_trains():
     }
     of_a, of_c = ([f"{kind}@{variant}-1" for kind in ("train", "average", "decode")] for variant in ("a", "c"))
     of_b = [f"{kind}@b-1" for kind in ("train_document", "average", "decode")]
-    assert choose([*of_a, *of_c, *of_b], graph)[0] == [*of_a, *of_c, *of_b]
-    assert choose([*of_b, *of_c, *of_a], graph)[0] == [*of_a[:2], *of_b, *of_c, of_a[2]]
+    assert choose([*of_a, *of_c, *of_b], graph, "dvc repro")[0] == [*of_a, *of_c, *of_b]
+    assert choose([*of_b, *of_c, *of_a], graph, "dvc repro")[0] == [*of_a[:2], *of_b, *of_c, of_a[2]]

@@ -356,7 +356,7 @@ def test_every_claim_is_on_a_line_of_both_pages_and_the_primary_ones_on_the_firs
         section = page_of(root, name)
         counts = section.split("\nHere: ")[1].split("\n")[0]
         for verdict in verdicts.VERDICTS:
-            counted = sum(int(number) for number in re.findall(rf"(\d+) {verdict}[,;.]", counts))
+            counted = sum(int(number) for number in re.findall(rf"(\d+) {verdict}(?: \(|[,;.])", counts))
             assert counted == [row.verdict for row in of_paper].count(verdict)
         assert f"\n- [{paper.name}](papers/{name}.md) ({paper.year}): {counts}\n" in markdown
         for row in of_paper:

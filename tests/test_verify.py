@@ -16,7 +16,7 @@ import yaml
 from made_up_experiment import PARAMETERS, evaluate_all, make_experiment, output, write_output
 from measured import write_flat
 
-from context_nmt.code_closure import write_code_files
+from context_nmt.code_closure import digest_of_module, write_code_files
 from context_nmt.files import UserError, read_json, write_json, write_lines
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import Measure
@@ -171,7 +171,8 @@ def test_a_change_is_found_and_named(tree, call, change):
     claim = "gauss-is-local" if change is change_analysis else "gauss-is-better"
     named = change(tree)
     status, printed, errors = call("verify", "made_up", claim)
-    assert (status, errors.splitlines()[-1]) == (1, "error: 1 of 1 claims differ from what is committed")
+    assert status == 1
+    assert errors.splitlines()[-1].startswith("error: 1 of 1 claims differ")
     assert printed.startswith(f"made_up/{claim}: differs")
     for text in named:
         assert any(text in line for line in printed.splitlines()), (text, printed)
@@ -187,6 +188,7 @@ def test_a_change_is_found_and_named(tree, call, change):
         (["verify", "made_up", "gauss-is-better", "--train", "--copy", "x", "--seeds", "one"], "--seeds is 'one'"),
         (["verify", "made_up", "gauss-is-better", "--train"], "--train needs PAPER and CLAIM, and --copy"),
         (["power", "--difference", "0"], "--difference is 0"),
+        (["power", "--difference", "nan"], "--difference is nan"),
         (["why", "train@nobody-1"], "STAGE is 'train@nobody-1'"),
     ],
 )
@@ -195,6 +197,14 @@ def test_wrong_arguments_are_refused(call, arguments, message):
     status, _, errors = call(*arguments)
     assert status == 1
     assert message in errors.splitlines()[-1]
+
+
+def test_a_file_that_is_cut_short_is_named_where_it_is(tree, call):
+    path = tree.hypotheses("gauss-1")
+    path.write_bytes(path.read_bytes()[:100])
+    status, _, errors = call("verify")
+    assert status == 1
+    assert str(path.resolve()) in errors or f"error: {path}" in errors
 
 
 def test_a_row_of_no_claim_is_found(tree, call):
@@ -425,6 +435,7 @@ def test_why_names_changed_code_keys_and_data(tree, call):
     write_code_files(Path())
     shutil.copytree("data/birds", "data/own")
     code, plan = Path("src/code/train.json"), tree.plan("gauss", "training")
+    write_json(plan, read_json(plan) | {"code": {}})
     stages = yaml.safe_load(tree.lock.read_text(encoding="utf-8"))["stages"]
 
     def record():
@@ -450,6 +461,34 @@ def test_why_names_changed_code_keys_and_data(tree, call):
     _, plan_line, data_line = call("why", "train@gauss-1")[1].splitlines()
     assert plan_line == f"{plan}, read by train@gauss-1: training.seen was None and is 7"
     assert data_line == "data/own, read by train@gauss-1: has changed"
+
+
+def test_why_names_a_changed_mechanism_the_text_of_a_stage_and_changed_parameters(tree, call):
+    """Code that a plan names, what an earlier stage wrote, and params.yaml before the plan stage runs again."""
+    Path("ideas").mkdir()
+    write_lines(Path("ideas/own.py"), ["steps = 1"])
+    plan, text = tree.plan("gauss", "training"), Path("data/made")
+    write_json(plan, {"code": {"ideas.own": "earlier"}})
+    shutil.copytree("data/birds", text)
+    stages = yaml.safe_load(tree.lock.read_text(encoding="utf-8"))["stages"]
+    made = {"path": str(text), "md5": digest_of(text)}
+    stages["download@made"] = {"cmd": "python ./stages download made", "deps": [], "outs": [made]}
+    deps = [made, {"path": str(plan), "md5": digest_of(plan)}]
+    stages["train@gauss-1"] = {"cmd": "python ./stages train gauss 1", "deps": deps, "outs": []}
+    tree.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
+    (code_line,) = call("why", "train@gauss-1")[1].splitlines()
+    assert "ideas.own has changed" in code_line
+    write_json(plan, {"code": {"ideas.own": digest_of_module("ideas.own", Path())}})
+    deps[1]["md5"] = digest_of(plan)
+    tree.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
+    assert "nothing has changed" in call("why", "train@gauss-1")[1]
+    write_lines(text / "test.de", ["else"])
+    parameters = yaml.safe_load(tree.parameters.read_text(encoding="utf-8"))
+    parameters["variants"]["gauss"]["label"] = "Other"
+    tree.parameters.write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    text_line, parameters_line = call("why", "train@gauss-1")[1].splitlines()
+    assert "data/made, read by train@gauss-1: has changed since download@made" in text_line
+    assert "dvc repro plan" in parameters_line
 
 
 @pytest.mark.parametrize(("difference", "deviation", "level"), [(1.0, 1.0, 0.05), (0.5, 0.6, 0.05), (1.0, 0.9, 0.0125)])

@@ -38,7 +38,8 @@ def verify(
     the translations and the references, and accuracies from the outcomes of contrastive items; rows of results.csv,
     differences over seeds, intervals, p-values and verdicts are computed from the rows of all runs. References that are
     not here are generated if the corpus is a miniature; the scores of other corpora are taken from their rows, as are
-    measures that need a model, the training text or a clock. The last line names them.
+    measures that need a model, the training text or a clock. The last lines name them. Pages and results.json are not
+    compared; `dvc status report` says whether they are what `report` wrote.
 
     --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
     run lies. A run whose files are equal in every byte passes. On the same kind of processor, other bytes fail. On
@@ -76,7 +77,7 @@ def verify(
     for note in coverage_notes(checked):
         typer.echo(note)
     if wrong := sum(bool(one.faults) for one in checked):
-        raise UserError(f"{wrong} of {len(checked)} claims differ from what is committed")
+        raise UserError(f"{wrong} of {len(checked)} claims differ; `git status` shows which files were changed here")
 
 
 def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path) -> None:
@@ -106,7 +107,8 @@ def power(
 ) -> None:
     """Show how many seeds a comparison needs to find a difference with 80% and with 90% power.
 
-    The spread is that of the paired differences over the seeds that have been run, without a prior of their variance.
+    The spread is that of the paired differences over the seeds that have been run, in BLEU, on the first test set or
+    as the claims of a PAPER say. Its variance has no prior.
     Power is the probability that a two-sided paired t test (noncentral t) finds the difference, in its direction. The
     level is 5% or, for a PAPER, the level of its primary claims (5% unless preregistered otherwise) divided by their
     number, the first step of Holm's correction. Five seeds are the fewest for a verdict.
@@ -125,8 +127,8 @@ def power(
     from context_nmt.settings.parameters import Experiment, experiment_folder
 
     differences, papers = difference or [0.3, 0.5, 1.0], read_papers()
-    if wrong := [value for value in differences if value <= 0]:
-        raise UserError(f"--difference is {wrong[0]:g}; it must be above 0")
+    if wrong := [value for value in differences if not 0 < value < float("inf")]:
+        raise UserError(f"--difference is {wrong[0]:g}; it must be a number above 0")
     if name in papers:
         tables = {name: pairs_of_paper(papers[name], read_all(Experiment(experiment_folder(Path()))))}
     elif name:
@@ -140,7 +142,8 @@ def power(
     if not tables:
         raise UserError(f"{name or 'the project'}: no two systems have three seeds or more, so their spread is unknown")
     for title, (pairs, level) in tables.items():
-        typer.echo(f"{title}: seeds for {' / '.join(f'{p:.0%}' for p in POWERS)} power at a level of {level:.2g}")
+        powers = " / ".join(f"{power:.0%}" for power in POWERS)
+        typer.echo(f"{title}: seeds for {powers} power at a level of {level:.2g}, by difference in BLEU")
         rows = power_table(pairs, differences, level)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:

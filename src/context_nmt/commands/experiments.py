@@ -204,7 +204,7 @@ def why(
 
     Each line has a file that a stage has read in another version: of src/code/STAGE.json, the changed files of code; of
     a plan, the changed keys with both values. Git's history has the earlier versions. Changes of code count even before
-    `dvc repro src/dvc.yaml` records them, changes of params.yaml when the plan stage has run.
+    `dvc repro src/dvc.yaml` records them. Changes of params.yaml are shown key by key when the plan stage has run.
 
         Reads    EXPERIMENT/dvc.lock                       the hashes of what each stage has read
                  EXPERIMENT/metrics/plans/, params.yaml    settings

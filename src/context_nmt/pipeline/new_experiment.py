@@ -185,11 +185,14 @@ def next_steps(root: Path, folder: Path) -> str:
     corpus, is_project = settings.corpus, settings.root == "."
     splits = ", ".join(dict.fromkeys([corpus.train, corpus.validation, *corpus.tests]))
     corpus_folder = (folder if is_project or corpus.name in settings.download else root) / "data" / corpus.name
+    needed = [f"{split}.{language}" for split in splits.split(", ") for language in (corpus.source, corpus.target)]
+    absent = [] if corpus.name in settings.download else [n for n in needed if not (corpus_folder / n).exists()]
+    not_there = f" Not there yet: {', '.join(absent)}." if absent else ""
     has_make = not is_project and (root / "Makefile").is_file()
     command = f"make repro NAME={folder.name}" if has_make else f"context-nmt repro {folder}"
     git = "\nFor `dvc exp run`, put it into git first: git init, then dvc config --unset core.no_scm"
     return (
         f"{folder} is ready. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {splits} and the languages"
-        f" {corpus.source} and {corpus.target}, one sentence per line.\n"
+        f" {corpus.source} and {corpus.target}, one sentence per line.{not_there}\n"
         f"Edit {folder / 'params.yaml'}, then: {command}{git if is_project else ''}"
     )

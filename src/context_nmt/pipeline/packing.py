@@ -61,7 +61,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
         for stage in (training_of(settings.train, variant).stage, "average", "decode")
     ]
     stages = read_stages(folder)
-    chosen, inputs = choose(wanted, stages)
+    chosen, inputs = choose(wanted, stages, f"dvc --cd {folder} repro")
     if not chosen:
         raise UserError(f"{experiment.parameters}: these runs are up to date; there is nothing to pack")
     steps = _steps(folder, chosen, stages)
@@ -83,7 +83,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
     return [step.stage for step in steps]
 
 
-def choose(wanted: Collection[str], stages: dict[str, Stage]) -> tuple[list[str], set[Path]]:
+def choose(wanted: Collection[str], stages: dict[str, Stage], repro: str) -> tuple[list[str], set[Path]]:
     """Return the stages to run, and the outputs of other runs that they read.
 
     A stage follows those that it needs, and stages are otherwise in the order of `wanted`, so that one system has
@@ -95,11 +95,11 @@ def choose(wanted: Collection[str], stages: dict[str, Stage]) -> tuple[list[str]
         stage, kind = stages[name], name.partition("@")[0]
         if kind in DISTILLATION:
             raise UserError(
-                f"{name}: a student needs its teacher's translations, which cannot be packed; run `dvc repro {name}` on"
+                f"{name}: a student needs its teacher's translations, which cannot be packed; run `{repro} {name}` on"
                 " one machine, and name other variants with --only"
             )
         if kind not in PACKED:
-            raise UserError(f"{name} is not up to date here, and cannot be packed; run `dvc repro {name}` first")
+            raise UserError(f"{name} is not up to date here, and cannot be packed; run `{repro} {name}` first")
         chosen.add(name)
         for path in map(Path, stage.dependencies):
             for producer in sorted(stage.upstream - chosen):

@@ -7,7 +7,7 @@ from hashlib import md5
 from pathlib import Path
 from typing import Any
 
-from context_nmt.code_closure import stage_closure, stages
+from context_nmt.code_closure import digest_of_module, stage_closure, stages
 from context_nmt.files import UserError, json_text, read_json, read_yaml
 from context_nmt.measures.pairs import system_pairs
 from context_nmt.results.out_of_date import LockFile, digest_of
@@ -25,7 +25,10 @@ def reasons(experiment: Experiment, stage: str) -> list[str]:
     if stage not in lock.stages:
         names = some_names(stage, sorted(lock.stages)) or "none"
         raise UserError(f"STAGE is {stage!r}: {experiment.lock} has no such stage, so it has never run; it has {names}")
-    return list(dict.fromkeys(_reasons(experiment, lock, stage, set())))
+    lines = list(dict.fromkeys(_reasons(experiment, lock, stage, set())))
+    if "plan" in lock.stages and not lock.is_planned and stage != "plan":
+        lines.append(f"params.yaml has changed since plan ran: `dvc repro plan` first, to see what {stage} reads of it")
+    return lines
 
 
 def _reasons(experiment: Experiment, lock: LockFile, stage: str, seen: set[str]) -> Iterator[str]:
@@ -49,8 +52,17 @@ def _reasons(experiment: Experiment, lock: LockFile, stage: str, seen: set[str])
             yield f"{path}, read by {stage}: {lock.outputs[path][0]} has written it again since"
         elif not upstream and not file.exists():
             yield f"{path}, read by {stage}: no file"
+        elif upstream and file.exists() and digest_of(file) != recorded:
+            yield f"{path}, read by {stage}: has changed since {lock.outputs[path][0]} wrote it"
         elif not upstream and (changed := _changed(experiment, file, recorded)):
             yield f"{path}, read by {stage}: {'; '.join(changed)}"
+        if path.startswith("metrics/plans/") and file.is_file():
+            root = experiment.folder / experiment.settings.root
+            plan = read_json(file)
+            modules = plan.get("code", {}) if isinstance(plan, dict) else {}  # those that are loaded by name
+            for module, digest in modules.items():
+                if digest_of_module(module, root) != digest:
+                    yield f"{path}, read by {stage}: the code of {module} has changed"
         for name in sorted(upstream):
             yield from _reasons(experiment, lock, name, seen)
 

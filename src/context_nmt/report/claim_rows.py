@@ -105,8 +105,7 @@ class ClaimRow(DescribedModel):
     pilot: PilotVerdict | None = Field(description="what the pilot's seeds showed, for a preregistered claim")
     kind: str = Field(
         description="kind of obstacle to a verdict, empty if there is none: confounded, ceiling or text (the numbers do"
-        " not answer the claim), not run, cost (too few rounds), old (out of date), signatures (scored differently) or"
-        " seeds (too few)"
+        " not answer the claim), not run, cost (too few rounds), out of date, scored differently, or seeds (too few)"
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
@@ -352,7 +351,7 @@ def _caveats(
     if outcome.claim.is_cost:
         yield from filter(None, ("one machine", outcome.claim.note))
         return
-    if obstacle and obstacle.kind != "old" and outcome.is_out_of_date:
+    if obstacle and obstacle.kind != "out of date" and outcome.is_out_of_date:
         yield "out of date"
     yield from _processor_notes(outcome)
     if obstacle and obstacle.kind != "seeds":

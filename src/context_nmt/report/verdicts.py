@@ -155,11 +155,11 @@ def find_obstacle(claim: Claim, outcome: Outcome | None) -> Obstacle | Confound 
 def find_fault(outcome: Outcome) -> Obstacle | None:
     """Return why the numbers of a comparison cannot be tested; None if they can."""
     if outcome.is_out_of_date:
-        return Obstacle("old", "out of date", "out of date: its code, settings or text have changed since then")
+        return Obstacle("out of date", "out of date", "out of date: its code, settings or text have changed since then")
     if outcome.missing:
         return Obstacle("not run", "some systems not run", f"not compared with {', '.join(outcome.missing)}")
     if not outcome.is_comparable:
-        return Obstacle("signatures", "scored differently", "scores computed differently")
+        return Obstacle("scored differently", "scored differently", "scores computed differently")
     if outcome.wrong_seeds:
         return Obstacle("seeds", outcome.wrong_seeds, outcome.wrong_seeds)
     count = len(outcome.differences)

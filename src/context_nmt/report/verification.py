@@ -74,7 +74,13 @@ def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> It
             )
             for number, results in enumerate(experiments)
         }
-        recompute([*checks.values()], folder)
+        try:
+            recompute([*checks.values()], folder)
+        except UserError as error:
+            message = str(error)
+            for check in checks.values():  # whose files are links
+                message = message.replace(str(check.folder.metrics), str(check.results.experiment.metrics))
+            raise UserError(message) from None
         rows = {row.id: row for row in claim_rows(papers, [check.corrected for check in checks.values()])}
         by_row = _compare_claims(experiment, [*rows.values()], folder)
         if rows.keys().isdisjoint(claims):
@@ -119,7 +125,8 @@ def coverage_notes(checked: Sequence[CheckedClaim]) -> Iterator[str]:
     for name, _, measure in (key for one in checked for key in one.unscored):
         unscored.setdefault(measure.metric, set()).add(name or DEFAULT)
     systems, names = len({key[:2] for key in scored}), sorted({key[0] or DEFAULT for key in scored})
-    yield f"{len(checked)} claims; {systems} systems scored again, of {', '.join(names) or 'none'}"
+    count = f"{len(checked)} claim{'s' if len(checked) > 1 else ''}"
+    yield f"{count}; {systems} systems scored again, of {', '.join(names) or 'none'}"
     some = {measure.metric for *_, measure in scored}
     metrics = [f"{name} of {', '.join(sorted(unscored[name]))}" if name in some else name for name in sorted(unscored)]
     if metrics:

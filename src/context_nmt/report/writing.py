@@ -92,7 +92,7 @@ class Chapter:
         held = sum(row.verdict == pilot.verdict for row, pilot in decided)
         return (
             f"After the pilot ({PILOT_SEEDS}, 1,000 updates), {signs} of {len(pairs)} differences have the same sign;"
-            f" it would have decided {len(decided)} of these claims, {held} with today's verdict."
+            f" it would have decided {len(decided)} of these claims, {held} of them with today's verdict."
         )
 
 
