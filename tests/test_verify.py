@@ -468,16 +468,16 @@ def test_why_names_a_changed_mechanism_the_text_of_a_stage_and_changed_parameter
     Path("ideas").mkdir()
     write_lines(Path("ideas/own.py"), ["steps = 1"])
     plan, text = tree.plan("gauss", "training"), Path("data/made")
-    write_json(plan, {"code": {"ideas.own": "earlier"}})
+    write_json(plan, {"code": {"ideas.own": "earlier", "ideas.missing": "earlier"}})
     shutil.copytree("data/birds", text)
     stages = yaml.safe_load(tree.lock.read_text(encoding="utf-8"))["stages"]
-    made = {"path": str(text), "md5": digest_of(text)}
+    made, inside = ({"path": str(path), "md5": digest_of(path)} for path in (text, text / "test.de"))
     stages["download@made"] = {"cmd": "python ./stages download made", "deps": [], "outs": [made]}
-    deps = [made, {"path": str(plan), "md5": digest_of(plan)}]
+    deps = [made, {"path": str(plan), "md5": digest_of(plan)}, inside]
     stages["train@gauss-1"] = {"cmd": "python ./stages train gauss 1", "deps": deps, "outs": []}
     tree.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
-    (code_line,) = call("why", "train@gauss-1")[1].splitlines()
-    assert "ideas.own has changed" in code_line
+    lines = call("why", "train@gauss-1")[1].splitlines()
+    assert [line.split(":")[1].split()[3] for line in lines] == ["ideas.missing", "ideas.own"]
     write_json(plan, {"code": {"ideas.own": digest_of_module("ideas.own", Path())}})
     deps[1]["md5"] = digest_of(plan)
     tree.lock.write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
@@ -486,9 +486,9 @@ def test_why_names_a_changed_mechanism_the_text_of_a_stage_and_changed_parameter
     parameters = yaml.safe_load(tree.parameters.read_text(encoding="utf-8"))
     parameters["variants"]["gauss"]["label"] = "Other"
     tree.parameters.write_text(yaml.safe_dump(parameters), encoding="utf-8")
-    text_line, parameters_line = call("why", "train@gauss-1")[1].splitlines()
-    assert "data/made, read by train@gauss-1: has changed since download@made" in text_line
-    assert "dvc repro plan" in parameters_line
+    *text_lines, parameters_line = call("why", "train@gauss-1")[1].splitlines()
+    assert text_lines == [f"{path}: has changed since train@gauss-1 read it" for path in (text, text / "test.de")]
+    assert "repro plan" in parameters_line
 
 
 @pytest.mark.parametrize(("difference", "deviation", "level"), [(1.0, 1.0, 0.05), (0.5, 0.6, 0.05), (1.0, 0.9, 0.0125)])

@@ -39,7 +39,7 @@ def verify(
     differences over seeds, intervals, p-values and verdicts are computed from the rows of all runs. References that are
     not here are generated if the corpus is a miniature; the scores of other corpora are taken from their rows, as are
     measures that need a model, the training text or a clock. The last lines name them. Pages and results.json are not
-    compared; `dvc status report` says whether they are what `report` wrote.
+    compared.
 
     --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
     run lies. A run whose files are equal in every byte passes. On the same kind of processor, other bytes fail. On
@@ -77,7 +77,7 @@ def verify(
     for note in coverage_notes(checked):
         typer.echo(note)
     if wrong := sum(bool(one.faults) for one in checked):
-        raise UserError(f"{wrong} of {len(checked)} claims differ; `git status` shows which files were changed here")
+        raise UserError(f"{wrong} of {len(checked)} claims differ; files that `git status` shows are changed here")
 
 
 def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path) -> None:
@@ -107,8 +107,8 @@ def power(
 ) -> None:
     """Show how many seeds a comparison needs to find a difference with 80% and with 90% power.
 
-    The spread is that of the paired differences over the seeds that have been run, in BLEU, on the first test set or
-    as the claims of a PAPER say. Its variance has no prior.
+    The spread is that of the paired differences in BLEU over the seeds that have been run: of each system and its
+    baseline on the first test set or, for a PAPER, of its primary claims. The variance is not shrunk.
     Power is the probability that a two-sided paired t test (noncentral t) finds the difference, in its direction. The
     level is 5% or, for a PAPER, the level of its primary claims (5% unless preregistered otherwise) divided by their
     number, the first step of Holm's correction. Five seeds are the fewest for a verdict.

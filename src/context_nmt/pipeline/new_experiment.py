@@ -183,16 +183,17 @@ def next_steps(root: Path, folder: Path) -> str:
     """Return instructions for the user of a new experiment."""
     settings = read_parameters(folder / "params.yaml")
     corpus, is_project = settings.corpus, settings.root == "."
-    splits = ", ".join(dict.fromkeys([corpus.train, corpus.validation, *corpus.tests]))
+    splits = dict.fromkeys([corpus.train, corpus.validation, *corpus.tests])
     corpus_folder = (folder if is_project or corpus.name in settings.download else root) / "data" / corpus.name
-    needed = [f"{split}.{language}" for split in splits.split(", ") for language in (corpus.source, corpus.target)]
-    absent = [] if corpus.name in settings.download else [n for n in needed if not (corpus_folder / n).exists()]
-    not_there = f" Not there yet: {', '.join(absent)}." if absent else ""
+    needed = [f"{split}.{language}" for split in splits for language in (corpus.source, corpus.target)]
+    is_made = corpus.name in settings.download
+    missing = [] if is_made else [name for name in needed if not (corpus_folder / name).exists()]
+    not_there = f" Not there yet: {', '.join(missing)}." if missing else ""
     has_make = not is_project and (root / "Makefile").is_file()
     command = f"make repro NAME={folder.name}" if has_make else f"context-nmt repro {folder}"
     git = "\nFor `dvc exp run`, put it into git first: git init, then dvc config --unset core.no_scm"
     return (
-        f"{folder} is ready. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {splits} and the languages"
-        f" {corpus.source} and {corpus.target}, one sentence per line.{not_there}\n"
+        f"{folder} is ready. It reads {corpus_folder}/SPLIT.LANGUAGE for the splits {', '.join(splits)} and the"
+        f" languages {corpus.source} and {corpus.target}, one sentence per line.{not_there}\n"
         f"Edit {folder / 'params.yaml'}, then: {command}{git if is_project else ''}"
     )

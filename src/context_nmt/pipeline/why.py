@@ -27,7 +27,8 @@ def reasons(experiment: Experiment, stage: str) -> list[str]:
         raise UserError(f"STAGE is {stage!r}: {experiment.lock} has no such stage, so it has never run; it has {names}")
     lines = list(dict.fromkeys(_reasons(experiment, lock, stage, set())))
     if "plan" in lock.stages and not lock.is_planned and stage != "plan":
-        lines.append(f"params.yaml has changed since plan ran: `dvc repro plan` first, to see what {stage} reads of it")
+        command = f"dvc --cd {experiment.folder} repro plan"
+        lines.append(f"params.yaml has changed since plan ran; `{command}` shows which plans change")
     return lines
 
 
@@ -52,17 +53,19 @@ def _reasons(experiment: Experiment, lock: LockFile, stage: str, seen: set[str])
             yield f"{path}, read by {stage}: {lock.outputs[path][0]} has written it again since"
         elif not upstream and not file.exists():
             yield f"{path}, read by {stage}: no file"
-        elif upstream and file.exists() and digest_of(file) != recorded:
-            yield f"{path}, read by {stage}: has changed since {lock.outputs[path][0]} wrote it"
+        elif upstream and path.startswith(("data/", "metrics/")) and file.exists() and digest_of(file) != recorded:
+            yield f"{path}: has changed since {stage} read it"
         elif not upstream and (changed := _changed(experiment, file, recorded)):
             yield f"{path}, read by {stage}: {'; '.join(changed)}"
         if path.startswith("metrics/plans/") and file.is_file():
             root = experiment.folder / experiment.settings.root
             plan = read_json(file)
             modules = plan.get("code", {}) if isinstance(plan, dict) else {}  # those that are loaded by name
-            for module, digest in modules.items():
-                if digest_of_module(module, root) != digest:
-                    yield f"{path}, read by {stage}: the code of {module} has changed"
+            yield from (
+                f"{path}: the code of {module} has changed, or is missing"
+                for module, digest in modules.items()
+                if _digest(module, root) != digest
+            )
         for name in sorted(upstream):
             yield from _reasons(experiment, lock, name, seen)
 
@@ -97,6 +100,13 @@ def _changed(experiment: Experiment, file: Path, recorded: str) -> list[str]:
     if is_code:
         return [name for name in sorted({**earlier, **present}) if earlier.get(name) != present.get(name)]
     return [*_changes(earlier, present)]
+
+
+def _digest(module: str, root: Path) -> str:
+    try:
+        return digest_of_module(module, root)
+    except UserError:  # there is no such module
+        return ""
 
 
 def _version(file: Path, digest: str) -> Any:

@@ -238,9 +238,10 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
     """Return how many claims have each verdict, as "3 open", and how many cannot be tested for which kind of reason."""
     counts = Counter(row.verdict for row in rows)
     kinds = Counter(row.kind for row in rows if row.verdict == NOT_TESTABLE)
-    reasons = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    texts = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
-    return [f"{text} ({reasons})" if text.endswith(NOT_TESTABLE) else text for text in texts]
+    texts = {word: f"{counts[word]} {word}" for word in VERDICTS if counts[word]}
+    if kinds:
+        texts[NOT_TESTABLE] += f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})"
+    return [*texts.values()]
 
 
 def _make_row(

@@ -79,7 +79,9 @@ def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> It
         except UserError as error:
             message = str(error)
             for check in checks.values():  # whose files are links
-                message = message.replace(str(check.folder.metrics), str(check.results.experiment.metrics))
+                experiment_of = check.results.experiment
+                message = message.replace(str(check.folder.metrics), str(experiment_of.metrics))
+                message = message.replace(str(check.folder.corpus), str(experiment_of.corpus))
             raise UserError(message) from None
         rows = {row.id: row for row in claim_rows(papers, [check.corrected for check in checks.values()])}
         by_row = _compare_claims(experiment, [*rows.values()], folder)
@@ -126,7 +128,7 @@ def coverage_notes(checked: Sequence[CheckedClaim]) -> Iterator[str]:
         unscored.setdefault(measure.metric, set()).add(name or DEFAULT)
     systems, names = len({key[:2] for key in scored}), sorted({key[0] or DEFAULT for key in scored})
     count = f"{len(checked)} claim{'s' if len(checked) > 1 else ''}"
-    yield f"{count}; {systems} systems scored again, of {', '.join(names) or 'none'}"
+    yield f"{count}; systems scored again: {systems}, of {', '.join(names) or 'no experiment'}"
     some = {measure.metric for *_, measure in scored}
     metrics = [f"{name} of {', '.join(sorted(unscored[name]))}" if name in some else name for name in sorted(unscored)]
     if metrics:

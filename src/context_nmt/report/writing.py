@@ -64,7 +64,8 @@ class Chapter:
     @property
     def reasons(self) -> list[str]:
         """Why the numbers of some claims do not answer them; each reason once."""
-        return list(dict.fromkeys(f"{row.kind}, {row.caveat}: {row.reason}" for row in self.rows if row.is_withdrawn))
+        withdrawn = reversed([row for row in self.rows if row.is_withdrawn])
+        return [*{row.reason: f"{row.kind}, {row.caveat}: {row.reason}" for row in withdrawn}.values()][::-1]
 
     @property
     def counts(self) -> str:
