@@ -204,7 +204,7 @@ def test_a_file_that_is_cut_short_is_named_where_it_is(tree, call):
     path.write_bytes(path.read_bytes()[:100])
     status, _, errors = call("verify")
     assert status == 1
-    assert str(path.resolve()) in errors or f"error: {path}" in errors
+    assert errors.splitlines()[-1].startswith(f"error: {path}: ")
 
 
 def test_a_row_of_no_claim_is_found(tree, call):

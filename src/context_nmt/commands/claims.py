@@ -77,7 +77,7 @@ def verify(
     for note in coverage_notes(checked):
         typer.echo(note)
     if wrong := sum(bool(one.faults) for one in checked):
-        raise UserError(f"{wrong} of {len(checked)} claims differ; files that `git status` shows are changed here")
+        raise UserError(f"{wrong} of {len(checked)} claims differ; `git status` shows files that were changed here")
 
 
 def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Path) -> None:
