@@ -37,14 +37,18 @@ VALUES = yaml.safe_load(PARAMETERS) | {
 }
 VALUES["variants"] = {name: VALUES["variants"][name] for name in ("plain", "reader")}
 VALUES["train"] |= {"bitext": ["plain"], "teachers": [], "distilled": []}
-STAGES = ["train@plain-1", "average@plain-1", "decode@plain-1"]
-STAGES += ["train_document@reader-1", "average@reader-1", "decode@reader-1"]
-ELSEWHERE = BARE - {"torch", "numpy", "pydantic", "safetensors"}  # what a GPU's machine need not have, besides REST
+AFTER_TRAINING = ("average", "decode", "contrast", "analyse")
+STAGES = [
+    f"{stage}@{variant}-1"
+    for variant, training in (("plain", "train"), ("reader", "train_document"))
+    for stage in (training, *AFTER_TRAINING)
+]
+NEEDED = {"torch", "numpy", "pydantic", "safetensors", "nltk", "sacrebleu", "sacremoses", "subword_nmt"}
 BLOCK = f"""
 from importlib.machinery import PathFinder
 
 find_spec = PathFinder.find_spec
-blocked = {sorted({*REST, *ELSEWHERE})}
+blocked = {sorted({*REST, *BARE} - NEEDED)}
 PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] in blocked else find_spec(name, *rest)
 """
 
@@ -69,7 +73,7 @@ def project(folder):
 def reference(project, folder):
     """A project in which DVC has run the stages."""
     reference = Project(folder / "reference", project.environment)
-    reference.repro("decode")
+    reference.repro("analyse", "contrast")
     return reference
 
 
@@ -131,13 +135,13 @@ def test_results_are_those_of_dvc_repro_in_every_byte_and_up_to_date(project, re
     assert unpacked(project, results) == dict.fromkeys(STAGES, "taken")
     assert files_of(project) == files_of(reference)
     assert project.lock() == reference.lock()
-    assert project.repro("decode") == set()
+    assert project.repro("analyse", "contrast") == set()
     ids = sorted(path.relative_to(project.folder) for path in project.folder.glob("runs/binarized/*/*"))
     assert ids
     assert all((away.folder / path).read_bytes() == (project.folder / path).read_bytes() for path in ids)
     (curve,) = project.rows("metrics/curves/plain-1.csv")[-1:]
     machines = project.json("metrics/machines/plain-1.json")
-    assert set(machines) == {"train", "average", "decode"}
+    assert set(machines) == {"train", *AFTER_TRAINING}
     assert machines["train"]["processor"] == curve["processor"]
     assert machines["decode"]["commit"] == project.run("git", "rev-parse", "HEAD").strip()
 
@@ -147,7 +151,9 @@ def test_other_outputs_are_kept_until_their_stage_or_one_before_it_is_out_of_dat
     clone = copy_of(reference, tmp_path / "clone")
     append(clone.folder / "runs/decoded/plain-1/test.subwords.txt")
     clone.run("dvc", "commit", "--force", "decode@plain-1")
-    assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken") | {"decode@plain-1": "kept as it is here"}
+    assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken") | dict.fromkeys(
+        ("decode@plain-1", "analyse@plain-1"), "kept as it is here"
+    )
     lock = clone.folder / "dvc.lock"
     lock.write_text(lock.read_text().replace(digest_of(clone.folder / "src/code/train.json"), "f" * 32))
     assert unpacked(clone, results) == dict.fromkeys(STAGES, "taken")
@@ -161,7 +167,7 @@ def test_parts_without_weights_leave_the_stages_up_to_date_but_for_missing_files
     parts = sorted(folder.glob("parts.[0-9]*"))
     assert max(part.stat().st_size for part in parts) <= 2**20
     assert unpacked(other, *parts) == dict.fromkeys(STAGES, "taken")
-    assert other.repro("--allow-missing", "decode") == set()
+    assert other.repro("--allow-missing", "analyse", "contrast") == set()
     assert not (other.folder / "runs/models/plain-1").exists()
     assert (other.folder / "metrics/hypotheses/plain-1.zip").is_file()
 
@@ -237,14 +243,14 @@ def test_a_system_starts_from_packed_weights_in_the_folder_of_an_earlier_archive
     clone.edit("sentences: 1", "sentences: 2")
     clone.repro("plan")
     printed = clone.run(sys.executable, "-m", "context_nmt", "pack", ".", str(tmp_path / "toy.tar.xz"))
-    assert printed.splitlines() == STAGES[3:]
+    assert printed.splitlines() == STAGES[5:]
     with tarfile.open(tmp_path / "toy.tar.xz") as archive:
         assert "toy/runs/models/plain-1/model.safetensors" in archive.getnames()
         archive.extractall(tmp_path, filter="data")
     later.run(sys.executable, "run.py")
     later.run(sys.executable, "run.py", "--pack-results", str(tmp_path / "results.tar"), "--weights", "all")
-    assert unpacked(clone, tmp_path / "results.tar") == dict.fromkeys(STAGES[3:], "taken")
-    assert clone.repro("decode") == set()
+    assert unpacked(clone, tmp_path / "results.tar") == dict.fromkeys(STAGES[5:], "taken")
+    assert clone.repro("analyse", "contrast") == set()
 
 
 STEPS = [

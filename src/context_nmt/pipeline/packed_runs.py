@@ -1,8 +1,7 @@
-"""Run the trainings and translations of an archive of `context-nmt pack`, on a machine that has neither DVC nor text.
+"""Run the trainings, translations and analyses of an archive of `context-nmt pack`, on a machine without DVC.
 
-The unpacked archive is laid out like an experiment, with the code in src/. Its run.py calls `main`. This module and all
-that it imports need only torch, numpy, pydantic and safetensors. Translations stay in units, because joining them to
-text needs the text tools; `context-nmt unpack` does it.
+The unpacked archive is laid out like an experiment, with the code in src/. Its run.py calls `main`. Trainings need
+torch, numpy, pydantic and safetensors; translations and analyses also need sacremoses, subword-nmt, sacrebleu and nltk.
 """
 
 import argparse
@@ -16,16 +15,15 @@ import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from context_nmt.command_line import Unfinished, one_line_errors
 from context_nmt.files import UserError, read_json, replacing, sha256, write_json
 from context_nmt.progress import say
-from context_nmt.settings.run_layout import RunLayout, run_name
+from context_nmt.settings.run_layout import RunLayout
 
 MANIFEST = "manifest.json"
 LENGTHS = "lengths"  # of sentences, in place of their offsets in runs/binarized, which hardly compress
@@ -169,11 +167,9 @@ class PackedRuns:
             self._check_outputs(read_json(self.record(earlier))["outputs"])
         self.record(stage).unlink(missing_ok=True)
         after = self._digests(step)
-        _run_stage(RunLayout(self.folder), step.words, device)
+        _run_stage(self.folder, step.words, device)
         machine = {"processor": processor_name(device_named(device)), "python": platform.python_version()}
         machine |= {"torch": torch.__version__, "numpy": np.__version__, "system": platform.platform()}
-        translations = RunLayout(self.folder).hypotheses(run_name(step.words[1], int(step.words[2])))
-        translations.unlink(missing_ok=True)  # in units; `context-nmt unpack` writes it from runs/decoded
         files = output_files(self.folder, step.outputs)
         record = {"step": asdict(step), "after": after, "outputs": files, "machine": machine}
         write_json(self.record(stage), record | {"commit": self.manifest["commit"]})
@@ -205,35 +201,33 @@ class PackedRuns:
         say(f"written: {', '.join(map(str, paths))}: {len(records)} of {len(self.steps)} steps")
 
 
-def _run_stage(experiment: RunLayout, words: list[str], device: str) -> None:
+def _run_stage(folder: Path, words: list[str], device: str) -> None:
     """Do what a stage of stages/ does, without typer."""
-    name, variant, seed, *options = words
+    (name, variant, number, *options), experiment = words, RunLayout(folder)
+    seed = int(number)
     if name == "train":
         from context_nmt.training.trainer import train_run
 
         start = options[options.index("--start") + 1] if "--start" in options else None
-        train_run(experiment, variant, int(seed), device=device, start=start)
+        train_run(experiment, variant, seed, device=device, start=start)
     elif name == "average":
         from context_nmt.models.averaging import average_run
 
-        average_run(experiment, variant, int(seed))
-    else:
+        average_run(experiment, variant, seed)
+    elif name == "decode":
         from context_nmt.decoding.decoding_run import decode_run
 
-        text_chain = ModuleType("context_nmt.corpus.text_chain")
-        text_chain.TextChain = _UnitsAsText  # type: ignore[attr-defined]
-        sys.modules[text_chain.__name__] = text_chain
-        decode_run(experiment, variant, int(seed), device=device)
+        decode_run(experiment, variant, seed, device=device)
+    elif name == "contrast":
+        from context_nmt.measures.given_translations import contrast_run
+        from context_nmt.settings.layout import Layout
 
+        contrast_run(Layout(folder), variant, seed, device=device)
+    else:
+        from context_nmt.measures.analyses import analyse_run
+        from context_nmt.measures.evaluation_folder import EvaluationFolder
 
-class _UnitsAsText:
-    """Stands in for TextChain, which needs the text tools; `context-nmt unpack` writes the zip of translations."""
-
-    def __init__(self, folder: Path) -> None:
-        pass
-
-    def target_tokens(self, lines: Iterable[str]) -> Iterator[str]:
-        return iter(lines)
+        analyse_run(EvaluationFolder(folder), variant, seed, device=device)
 
 
 def write_archive(output: Any, contents: dict[str, bytes], files: dict[str, Path]) -> None:

@@ -1,5 +1,6 @@
-"""Pack the trainings and translations of an experiment that are out of date, to run them where there is no DVC."""
+"""Pack the trainings, translations and analyses of an experiment that are out of date, to run them without DVC."""
 
+import glob
 import json
 import lzma
 from collections.abc import Collection, Iterator
@@ -10,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from context_nmt.code_closure import OUTDATED_MESSAGE, UNHASHED_MODULES, closure, module_file, outdated_code_files
+from context_nmt.corpus.binarized import BinarizedCorpus
 from context_nmt.files import UserError, read_json, replacing, sha256
 from context_nmt.models.averaging import copy_text_files
 from context_nmt.pipeline.dvc import Stage, git, read_declarations, read_stages
@@ -19,7 +21,8 @@ from context_nmt.settings.parameters import Experiment, training_of
 from context_nmt.settings.run_layout import run_name
 
 TRAININGS = ("train", "train_document", "train_continued")
-PACKED = (*TRAININGS, "average", "decode")
+WITH_WEIGHTS = ("average", "decode", "contrast", "analyse")  # stages of each run, after its training
+PACKED = (*TRAININGS, *WITH_WEIGHTS)
 DISTILLATION = ("distill", "train_distilled")
 # Most of an archive is ids, of two bytes each; the dictionary is as large as those of some millions of sentences.
 COMPRESSION = {"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1, "dict_size": 2**26}
@@ -41,9 +44,9 @@ main(FOLDER)
 def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), seeds: Collection[int] = ()) -> list[str]:
     """Write one archive, and return the names of the stages that it runs.
 
-    These are the trainings, averagings and translations of `only` some variants and seeds, or all, that are out of
-    date, and those whose outputs they need and that are out of date or missing here. Raise UserError if plans, text or
-    code are not up to date, for students of a teacher, and if nothing is left to run.
+    These are the trainings, averagings, translations and analyses of `only` some variants and seeds, or all, that are
+    out of date, and those whose outputs they need and that are out of date or missing here. Raise UserError if plans,
+    text or code are not up to date, for students of a teacher, and if nothing is left to run.
     """
     settings, folder = experiment.settings, experiment.folder
     root = folder / settings.root
@@ -58,7 +61,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
         f"{stage}@{run_name(variant, seed)}"
         for seed in seeds or settings.seeds
         for variant in only or settings.variants
-        for stage in (training_of(settings.train, variant).stage, "average", "decode")
+        for stage in (training_of(settings.train, variant).stage, *WITH_WEIGHTS)
     ]
     stages = read_stages(folder)
     chosen, inputs = choose(wanted, stages, f"dvc --cd {folder} repro")
@@ -155,8 +158,12 @@ def _steps(folder: Path, chosen: list[str], stages: dict[str, Stage]) -> list[St
 def _data_files(
     experiment: Experiment, steps: list[Step], inputs: set[Path], temporary: Path
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the plans, ids, models of text and other runs' files that steps read; `temporary` is an empty folder."""
+    """Yield the plans, ids, models of text and other runs' files that steps read; `temporary` is an empty folder.
+
+    Of the text itself, only that of test sets and contrastive sets is packed.
+    """
     folder = experiment.folder.resolve()
+    yield "metrics/plans/text.json", experiment.stage_plan("text")
     for variant in sorted({step.words[1] for step in steps}):
         for part in ("training", "averaging", "decoding"):
             yield f"metrics/plans/{variant}/{part}.json", experiment.plan(variant, part)
@@ -175,6 +182,11 @@ def _data_files(
     for path in sorted(text.iterdir()):  # averaging finds the files that it copies in either folder
         for destination in ("tokenized", "subwords"):
             yield f"runs/{destination}/{path.name}", path
+    corpus = BinarizedCorpus(experiment.binarized)
+    for texts in (experiment.data(experiment.settings.corpus.name), experiment.tokenized, experiment.subwords):
+        for name in (*corpus.tests, *corpus.contrastive):
+            for path in sorted(texts.glob(f"{glob.escape(name)}.*")):
+                yield path.relative_to(experiment.folder).as_posix(), path
     for path in sorted(inputs):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file():

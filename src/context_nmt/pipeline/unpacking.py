@@ -12,18 +12,13 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from context_nmt.code_closure import OUTDATED_MESSAGE, outdated_code_files
-from context_nmt.corpus.binarized import BinarizedCorpus
-from context_nmt.corpus.hypotheses import write_hypotheses
-from context_nmt.corpus.text_chain import TextChain
-from context_nmt.files import UserError, iterate_lines, locked, read_json, write_json
-from context_nmt.models.averaging import copy_text_files
+from context_nmt.files import UserError, locked, read_json, write_json
 from context_nmt.pipeline.checks import experiments
 from context_nmt.pipeline.dvc import Declaration, hash_of, read_declarations, record_outputs
 from context_nmt.pipeline.packed_runs import MANIFEST, Files, Step, md5_and_size, output_files, sent_files
 from context_nmt.settings.parameters import Experiment
-from context_nmt.settings.run_layout import run_name
 
-TRANSLATIONS = "metrics/hypotheses/"  # written here, from the units in runs/decoded
+MARGINS = "runs/contrastive/"  # folders without files, if there are no contrastive sets
 BROKEN = (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
@@ -68,17 +63,13 @@ def unpack(root: Path, archives: Sequence[Path]) -> Iterator[str]:
             declaration = declarations[stage]
             if declaration.changed or not stale.isdisjoint(step.after):
                 stale.add(stage)
-            differs = any(
-                declaration.outputs[path] != hash_of(path, made)[0].value
-                for path in step.outputs
-                if any(_is_inside(file, [path]) for file in made)
-            )
+            differs = any(declaration.outputs[path] != hash_of(path, made)[0].value for path in step.outputs)
             if not kept.isdisjoint(step.after) or (differs and stage not in stale):
                 kept.add(stage)
                 yield f"{stage}: kept as it is here, where it has run with other outputs"
         taken = [stage for stage in steps if stage not in kept]
         for stage in taken:
-            _place(experiment, steps[stage], made, temporary)
+            _place(folder, steps[stage], made, temporary)
         record_outputs(folder, taken, made)
         for stage in taken:
             machine = records[stage]["machine"]
@@ -129,12 +120,12 @@ def _check_steps(name: str, root: Path, steps: dict[str, Step], declarations: di
 
 
 def _check_files(name: str, step: Step, files: Collection[str]) -> None:
-    """Raise UserError unless all files are outputs of their step, and no output lacks files but the translations."""
+    """Raise UserError unless all files are outputs of their step, and all outputs that must have files have some."""
     for path in files:
         if not _is_inside(path, step.outputs):
             raise UserError(f"{name}: {path!r} is not an output of {step.stage}")
     for output in step.outputs:
-        if not output.startswith(TRANSLATIONS) and not any(_is_inside(path, [output]) for path in files):
+        if not output.startswith(MARGINS) and not any(_is_inside(path, [output]) for path in files):
             raise UserError(f"{name}: {step.stage} has no files of {output}")
 
 
@@ -166,16 +157,12 @@ def _extract(name: str, archive: tarfile.TarFile, sent: Files, folder: Path) -> 
         raise UserError(f"{name}: lacks {', '.join(missing)}; nothing was unpacked")
 
 
-def _place(experiment: Experiment, step: Step, made: Files, temporary: Path) -> None:
+def _place(folder: Path, step: Step, made: Files, temporary: Path) -> None:
     """Replace a step's outputs by those in `temporary`; remove those that stayed elsewhere and differ from these."""
-    folder = experiment.folder
     for output in step.outputs:
         expected = {path: value for path, value in made.items() if _is_inside(path, [output])}
-        if not expected:  # the zip of translations
-            _write_translations(experiment, run_name(step.words[1], int(step.words[2])))
-            continue
         destination = folder / output
-        if output_files(folder, [output]) == expected:
+        if expected and output_files(folder, [output]) == expected:
             continue
         if destination.is_dir():
             shutil.rmtree(destination)
@@ -184,16 +171,8 @@ def _place(experiment: Experiment, step: Step, made: Files, temporary: Path) -> 
         if (temporary / output).exists():
             destination.parent.mkdir(parents=True, exist_ok=True)
             (temporary / output).replace(destination)
-
-
-def _write_translations(experiment: Experiment, run: str) -> None:
-    """Write the zip of translations from the units in runs/decoded, as the decode stage does."""
-    tests = BinarizedCorpus(experiment.binarized).tests
-    with TemporaryDirectory() as text:
-        copy_text_files(experiment.tokenized, experiment.subwords, experiment.binarized, Path(text))
-        chain = TextChain(Path(text))
-    lines = {test: iterate_lines(experiment.decoded(run) / f"{test}.subwords.txt") for test in tests}
-    write_hypotheses(experiment.hypotheses(run), {test: chain.target_tokens(lines[test]) for test in tests})
+        elif not expected:
+            destination.mkdir(parents=True)
 
 
 def _note_machine(experiment: Experiment, stage: str, machine: dict[str, Any]) -> None:
