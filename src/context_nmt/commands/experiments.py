@@ -305,17 +305,19 @@ def pack(
     ] = None,
     seeds: Annotated[list[int] | None, typer.Option(help="Pack only this seed; can be repeated.")] = None,
 ) -> None:
-    """Pack trainings and translations, to run them on a GPU without DVC.
+    """Pack trainings, translations and analyses, to run them on a GPU without DVC.
 
     The archive has the runs that are out of date, and those that they start from unless these are here. Text must be up
     to date (`dvc repro bpe`). Students of a teacher are refused. Where the GPU is, `python -m tarfile -e FILE` unpacks
-    the archive, and `python run.py` in its folder trains, averages and translates, one run after another, in the order
-    of `--only` or of `variants`; it needs torch, numpy, pydantic and safetensors. If it is stopped, the same command
-    continues. `python run.py --pack-results results.tar` then packs what has ended, for `context-nmt unpack`.
+    the archive, and `python run.py` in its folder trains, translates and analyses, one run after another, in the order
+    of `--only` or of `variants`; it needs torch, numpy, pydantic, safetensors, sacremoses, subword-nmt, sacrebleu and
+    nltk. If it is stopped, the same command continues. `python run.py --pack-results results.tar` then packs what has
+    ended, for `context-nmt unpack`.
 
         Reads    EXPERIMENT/metrics/plans/            settings
                  EXPERIMENT/runs/binarized/           ids
-                 EXPERIMENT/runs/tokenized/, subwords/    truecasers, BPE codes or sentencepiece models
+                 EXPERIMENT/runs/tokenized/, subwords/    truecasers, BPE codes, sentencepiece models, test sets
+                 EXPERIMENT/data/                     test sets
                  EXPERIMENT/runs/models/              of the runs that others start from
                  src/                                 the code that these stages run
         Writes   FILE                                 the archive
@@ -344,6 +346,7 @@ def unpack(
         Reads    FILE                                  the results
         Writes   EXPERIMENT/runs/decoded/, models/, training/    translations in units, weights if they were packed
                  EXPERIMENT/metrics/curves/, hypotheses/         learning curves, translations
+                 EXPERIMENT/metrics/contrastive/, analyses/      scores of given translations, analyses
                  EXPERIMENT/metrics/machines/                    processor, versions and commit of each stage
                  EXPERIMENT/dvc.lock                             the stages
                  standard output                                 a line for each stage

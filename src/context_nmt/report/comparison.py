@@ -64,6 +64,12 @@ class Reproduction:
             return measures
         return [*measures, Measure("", "parameters"), Measure("", "training_speed")]
 
+    @property
+    def labels(self) -> list[str]:
+        """The experiment's labels of its systems in the table."""
+        settings, variants = self.results.settings, [row.variant for row in self.table.rows if row.variant]
+        return [settings.label(variant) for variant in variants if variant in self.results.models]
+
     def baseline(self, row: PaperRow) -> str | None:
         """Return the baseline of a row's system in the experiment; None if the paper compares the row with nothing."""
         variant = self.results.settings.variants.get(row.variant or "")
@@ -256,6 +262,8 @@ class Comparison:
             yield REPLICA_NOTE
         signatures_by_name: dict[str, set[str]] = {}
         for reproduction in self.reproductions:
+            if self.table.has_scores and not reproduction.is_replica:  # labels say if a training was shortened
+                yield f"Systems of {reproduction.results.title}: {'; '.join(reproduction.labels)}"
             for measure in reproduction.measures:
                 signatures_by_name.setdefault(measure_name(measure), set()).update(
                     reproduction.results.signatures(measure)
