@@ -288,7 +288,8 @@ def ended(tmp_path, monkeypatch):
 
 
 def archive_of(steps, folder):
-    manifest = {"experiment": ".", "commit": None, "steps": [asdict(step) for step in steps], "files": {}}
+    manifest = {"experiment": ".", "commit": None, "packages": {}, "files": {}}
+    manifest["steps"] = [asdict(step) for step in steps]
     write_json(folder / "manifest.json", manifest)
     return PackedRuns(folder)
 
@@ -318,6 +319,14 @@ def test_a_changed_output_is_neither_packed_nor_read_by_the_next_step(ended, cha
     assert not (ended / "results.tar").exists()
     with pytest.raises(UserError, match="runs/models/a-1/file: not as its step wrote it"):
         packed.run_step("train_document@b-1", "cpu")
+
+
+def test_missing_packages_are_named_before_the_first_step(ended):
+    packed = archive_of(STEPS, ended)
+    packed.manifest["packages"] = {"torch": "1.0", "no-such-package": "3.4"}
+    with pytest.raises(UserError, match=r"no-such-package==3\.4") as error:
+        packed.check_packages()
+    assert "torch" not in str(error.value)
 
 
 def check_refusal(project, members, folder, message):

@@ -1,7 +1,7 @@
 """Run the trainings, translations and analyses of an archive of `context-nmt pack`, on a machine without DVC.
 
-The unpacked archive is laid out like an experiment, with the code in src/. Its run.py calls `main`. Trainings need
-torch, numpy, pydantic and safetensors; translations and analyses also need sacremoses, subword-nmt, sacrebleu and nltk.
+The unpacked archive is laid out like an experiment, with the code in src/. Its run.py calls `main`. The manifest
+names the packages that the steps import.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import sys
 import tarfile
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,12 @@ class PackedRuns:
             if not (self.folder / name).is_file() or sha256(self.folder / name) != digest:
                 raise UserError(f"{self.folder / name}: not as it was packed; unpack the archive again")
 
+    def check_packages(self) -> None:
+        """Raise UserError if a package that the steps import is not installed."""
+        missing = [f"{name}=={packed}" for name, packed in self.manifest["packages"].items() if _version(name) is None]
+        if missing:
+            raise UserError(f"not installed: {', '.join(missing)} (the versions of the project that was packed)")
+
     def write_offsets(self) -> None:
         """Write where sentences start from their lengths, as the bpe stage does."""
         import numpy as np
@@ -157,7 +164,6 @@ class PackedRuns:
 
         Raise UserError if an output of the steps before it is not as its step wrote it.
         """
-        import numpy as np
         import torch
 
         from context_nmt.models.devices import device_named, processor_name
@@ -169,7 +175,8 @@ class PackedRuns:
         after = self._digests(step)
         _run_stage(self.folder, step.words, device)
         machine = {"processor": processor_name(device_named(device)), "python": platform.python_version()}
-        machine |= {"torch": torch.__version__, "numpy": np.__version__, "system": platform.platform()}
+        machine |= {name: _version(name) for name in self.manifest["packages"]}
+        machine |= {"torch": torch.__version__, "system": platform.platform()}
         files = output_files(self.folder, step.outputs)
         record = {"step": asdict(step), "after": after, "outputs": files, "machine": machine}
         write_json(self.record(stage), record | {"commit": self.manifest["commit"]})
@@ -199,6 +206,13 @@ class PackedRuns:
             write_archive(file, {MANIFEST: json.dumps(manifest).encode()}, {n: self.folder / n for n in files})
         paths = split(output, part_size * MEBIBYTE) if part_size else [output]
         say(f"written: {', '.join(map(str, paths))}: {len(records)} of {len(self.steps)} steps")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _run_stage(folder: Path, words: list[str], device: str) -> None:
@@ -274,5 +288,6 @@ def main(folder: Path) -> None:
             packed.run_step(options.step, options.device)
         else:
             packed.check_files()
+            packed.check_packages()
             packed.write_offsets()
             packed.run(options.device, options.only)

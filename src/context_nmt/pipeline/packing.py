@@ -5,6 +5,7 @@ import json
 import lzma
 from collections.abc import Collection, Iterator
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,6 +25,7 @@ TRAININGS = ("train", "train_document", "train_continued")
 WITH_WEIGHTS = ("average", "decode", "contrast", "analyse")  # stages of each run, after its training
 PACKED = (*TRAININGS, *WITH_WEIGHTS)
 DISTILLATION = ("distill", "train_distilled")
+PACKAGES = ("torch", "numpy", "pydantic", "safetensors", "sacremoses", "subword-nmt", "sacrebleu", "nltk")
 # Most of an archive is ids, of two bytes each; the dictionary is as large as those of some millions of sentences.
 COMPRESSION = {"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1, "dict_size": 2**26}
 RUN = """\
@@ -68,6 +70,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
     if not chosen:
         raise UserError(f"{experiment.parameters}: these runs are up to date; there is nothing to pack")
     steps = _steps(folder, chosen, stages)
+    packages = [*PACKAGES, "sentencepiece"] if settings.units.kind == "sentencepiece" else PACKAGES
     with TemporaryDirectory() as temporary_folder:
         files = dict(_data_files(experiment, steps, inputs, Path(temporary_folder))) | dict(
             _code_files(root, experiment, steps)
@@ -75,6 +78,7 @@ def pack(experiment: Experiment, output: Path, *, only: Collection[str] = (), se
         manifest = {
             "experiment": folder.resolve().relative_to(root.resolve()).as_posix(),
             "commit": _commit(root),
+            "packages": {name: version(name) for name in packages},
             "steps": [asdict(step) for step in steps],
             "files": {name: sha256(path) for name, path in files.items()},
         }

@@ -66,9 +66,9 @@ class Reproduction:
 
     @property
     def labels(self) -> list[str]:
-        """The experiment's labels of its systems in the table."""
-        settings, variants = self.results.settings, [row.variant for row in self.table.rows if row.variant]
-        return [settings.label(variant) for variant in variants if variant in self.results.models]
+        """The experiment's labels of the systems in the table that have been run."""
+        variants = dict.fromkeys(row.variant for row in self.table.rows if row.variant)
+        return [self.results.settings.label(name) for name in variants if name in self.results.measured_systems]
 
     def baseline(self, row: PaperRow) -> str | None:
         """Return the baseline of a row's system in the experiment; None if the paper compares the row with nothing."""
