@@ -38,7 +38,12 @@ BETTER = Claim(says="gauss is better", where="here", variant="gauss", primary=Tr
 SAME = Claim(says="again is better", where="here", variant="again", primary=True)
 LOCAL = replace(BETTER, says="gauss is local", primary=False, measure=MeasureSpec(metric="locality_entropy"))
 PAPER = replace(
-    read_papers()["dual_contextual"], experiment="", tables=(), claims=(BETTER, SAME, LOCAL), shares_variance=False
+    read_papers()["dual_contextual"],
+    experiment="",
+    tables=(),
+    claims=(BETTER, SAME, LOCAL),
+    shares_variance=False,
+    preregistration=None,
 )
 
 
@@ -302,7 +307,7 @@ def test_committed_intervals_are_those_of_another_library():
         if row["p"] is None:  # with a verdict, the interval has the prior of the variance
             assert (row["difference"], row["low"], row["high"]) == pytest.approx(expected, abs=2e-4), row["id"]
             checked += 1
-    assert checked > 20
+    assert checked > 10
 
 
 @pytest.fixture
