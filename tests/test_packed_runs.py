@@ -22,9 +22,10 @@ from test_pipeline import PARAMETERS, Project, start_project
 
 from context_nmt.command_line import UNFINISHED_STATUS
 from context_nmt.files import UserError, sha256, write_json, write_lines
+from context_nmt.pipeline import packed_runs
 from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.packed_runs import PackedRuns, Step
-from context_nmt.pipeline.packing import choose
+from context_nmt.pipeline.packing import PACKAGES, choose
 from context_nmt.pipeline.unpacking import unpack
 from context_nmt.results.out_of_date import digest_of
 from context_nmt.settings.run_layout import run_name
@@ -43,12 +44,11 @@ STAGES = [
     for variant, training in (("plain", "train"), ("reader", "train_document"))
     for stage in (training, *AFTER_TRAINING)
 ]
-NEEDED = {"torch", "numpy", "pydantic", "safetensors", "nltk", "sacrebleu", "sacremoses", "subword_nmt"}
 BLOCK = f"""
 from importlib.machinery import PathFinder
 
 find_spec = PathFinder.find_spec
-blocked = {sorted({*REST, *BARE} - NEEDED)}
+blocked = {sorted({*REST, *BARE} - {name.replace("-", "_") for name in PACKAGES})}
 PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] in blocked else find_spec(name, *rest)
 """
 
@@ -287,9 +287,9 @@ def ended(tmp_path, monkeypatch):
     return tmp_path
 
 
-def archive_of(steps, folder):
+def archive_of(steps, folder, **values):
     manifest = {"experiment": ".", "commit": None, "packages": {}, "files": {}}
-    manifest["steps"] = [asdict(step) for step in steps]
+    manifest |= {"steps": [asdict(step) for step in steps], **values}
     write_json(folder / "manifest.json", manifest)
     return PackedRuns(folder)
 
@@ -321,12 +321,15 @@ def test_a_changed_output_is_neither_packed_nor_read_by_the_next_step(ended, cha
         packed.run_step("train_document@b-1", "cpu")
 
 
-def test_missing_packages_are_named_before_the_first_step(ended):
-    packed = archive_of(STEPS, ended)
-    packed.manifest["packages"] = {"torch": "1.0", "no-such-package": "3.4"}
-    with pytest.raises(UserError, match=r"no-such-package==3\.4") as error:
-        packed.check_packages()
-    assert "torch" not in str(error.value)
+def test_missing_packages_are_named_before_the_first_step(tmp_path, monkeypatch, capsys):
+    archive_of(STEPS, tmp_path, packages={"torch": "1.0", "no-such-package": "3.4"})
+    monkeypatch.setattr(sys, "argv", ["run.py", "--device", "cpu"])
+    with pytest.raises(SystemExit):
+        packed_runs.main(tmp_path)
+    errors = capsys.readouterr().err
+    assert "no-such-package==3.4" in errors
+    assert "torch" not in errors
+    assert not (tmp_path / packed_runs.RECORDS).exists()
 
 
 def check_refusal(project, members, folder, message):

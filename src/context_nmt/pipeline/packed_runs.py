@@ -217,8 +217,8 @@ def _version(package: str) -> str | None:
 
 def _run_stage(folder: Path, words: list[str], device: str) -> None:
     """Do what a stage of stages/ does, without typer."""
-    (name, variant, number, *options), experiment = words, RunLayout(folder)
-    seed = int(number)
+    name, variant, number, *options = words
+    experiment, seed = RunLayout(folder), int(number)
     if name == "train":
         from context_nmt.training.trainer import train_run
 
