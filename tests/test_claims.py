@@ -178,6 +178,9 @@ def test_a_second_look_has_seeds_of_its_own_and_stays_in_the_family(first):
     once, twice = judged([results, more], claims[0], replace(claims[1], preregistration=again), preregistration=plan)
     assert (once.reason, twice.verdict) == ("not preregistered: seed 5", "supported")
     assert twice.adjusted_p == pytest.approx(2 * twice.p)
+    paper = replace(PAPER, claims=(claims[0], replace(claims[1], preregistration=again)), preregistration=plan)
+    told = Chapter("paper", paper, [once, twice], []).preregistered
+    assert told.endswith("seeds 1 to 4 (1 supported; 1 open), and in a second look “two” with seeds 1 to 5")
 
 
 def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
@@ -614,13 +617,19 @@ def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(
     inside = changed(five_seeds(first, dual_context_encoder=CLEAR), root="../..")
     object.__setattr__(inside.experiment, "folder", first.experiment.folder)
     assert inside.folder == first.experiment.folder.name
-    claims = [replace(claim, experiment=claim.experiment.replace("inside", inside.folder)) for claim in claims]
+    plan = Preregistration(commit="c", seeds=(1, 2), level=0.04)
+    claims = [
+        replace(claim, experiment=claim.experiment.replace("inside", inside.folder), preregistration=plan)
+        for claim in claims
+    ]
     rows = judged(inside, *claims)
-    assert [(row.says, row.kind, row.numbers) for row in rows] == [
-        ("dual_context_encoder another", "not run", ""),  # its numbers are not those of the experiment that judges
-        ("never inside", "not run", ""),
+    assert [(row.says, row.kind, row.verdict, row.numbers) for row in rows] == [
+        ("dual_context_encoder another", "judged elsewhere", "cannot be tested here", ""),
+        ("never inside", "not run", "open", ""),
     ]
     assert [other.difference for other in rows[0].elsewhere] == [0.98]
+    for shown, is_told in ((rows[:1], False), (rows, True)):
+        assert bool(Chapter("paper", replace(PAPER, preregistration=plan), shown, []).preregistered) is is_told
 
 
 def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(first, tmp_path):

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import pandas as pd
 from pydantic import Field
@@ -38,6 +38,7 @@ from context_nmt.results.metrics import format_difference, format_interval, form
 from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
+JUDGED_ELSEWHERE = "judged elsewhere"
 WITHDRAWN_KINDS = get_args(get_type_hints(Confound)["kind"])
 SUMMARY_COLUMNS = ("Claim", "Verdict", "Published", "Here", "Note", "Text, seeds")  # of the primary claims
 DETAIL_COLUMNS = ("Claim", "Verdict", "Published", "Here", "Other experiments, uncorrected")
@@ -105,7 +106,8 @@ class ClaimRow(DescribedModel):
     pilot: PilotVerdict | None = Field(description="what the pilot's seeds showed, for a preregistered claim")
     kind: str = Field(
         description="kind of obstacle to a verdict, empty if there is none: confounded, ceiling or text (the numbers do"
-        " not answer the claim), not run, cost (too few rounds), out of date, scored differently, or seeds (too few)"
+        " not answer the claim), not run, cost (too few rounds), out of date, scored differently, seeds (too few), or"
+        " judged elsewhere (by another experiment)"
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
@@ -209,10 +211,29 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
         adjusted, losses = adjusted_p_values(paper.claims, designated), judge_losses(paper, experiments)
         plain = plain_verdicts(paper.claims, designated)
         for claim, outcomes, adjusted_p, other in zip(paper.claims, outcomes_by_claim, adjusted, plain, strict=True):
-            if outcomes or not folder or claim.experiment == folder:
-                row = _make_row(name, paper, claim, outcomes, adjusted_p, other)
+            is_judged_here = folder in ("", claim.experiment)
+            if outcomes or is_judged_here:
+                row = _make_row(name, paper, _Judged(claim, outcomes, is_judged_here, adjusted_p, other))
                 rows.append(row.model_copy(update={"loss": None if row.reason else losses.get(claim)}))
     return rows
+
+
+class _Judged(NamedTuple):
+    """A claim with its comparisons and its tests."""
+
+    claim: Claim
+    outcomes: Sequence[Outcome]
+    is_judged_here: bool  # by the experiment of the report, or by any in the root's report
+    adjusted_p: float | None
+    plain_verdict: str | None  # without a shared variance
+
+    @property
+    def obstacle(self) -> Obstacle | Confound | None:
+        """Why there is no verdict."""
+        if self.is_judged_here:
+            return find_obstacle(self.claim, designated_of(self.outcomes))
+        place = f"judged in {self.claim.experiment or 'the default experiment'}"
+        return Obstacle(JUDGED_ELSEWHERE, place, place)
 
 
 def claim_id(paper: str, claim: Claim) -> str:
@@ -244,24 +265,17 @@ def counts_of(rows: Sequence[ClaimRow]) -> list[str]:
     return [*texts.values()]
 
 
-def _make_row(
-    name: str,
-    paper: Paper,
-    claim: Claim,
-    outcomes: Sequence[Outcome],
-    adjusted_p: float | None,
-    plain_verdict: str | None,
-) -> ClaimRow:
-    designated = designated_of(outcomes)
-    obstacle = find_obstacle(claim, designated)
+def _make_row(name: str, paper: Paper, judged: _Judged) -> ClaimRow:
+    claim, outcomes, is_judged_here, adjusted_p, plain_verdict = judged
+    designated, obstacle = designated_of(outcomes), judged.obstacle
     # a cost is the same in all experiments
     other_outcomes = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
     published, published_decimals = published_gains(paper, claim)
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
     empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom", "p"))
     values = empty | {"others": [], "seeds": [], "decimals": 2}
-    counts = claim.preregistration is not None or (obstacle is not None and obstacle.kind == "seeds")
-    verdict = OPEN if counts else NOT_TESTABLE
+    is_open = claim.preregistration is not None or (obstacle is not None and obstacle.kind == "seeds")
+    verdict = OPEN if is_open and is_judged_here else NOT_TESTABLE
     if designated:
         values |= {
             "corpus": designated.results.corpus,

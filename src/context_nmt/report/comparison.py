@@ -262,8 +262,9 @@ class Comparison:
             yield REPLICA_NOTE
         signatures_by_name: dict[str, set[str]] = {}
         for reproduction in self.reproductions:
-            if self.table.has_scores and not reproduction.is_replica:  # labels say if a training was shortened
-                yield f"Systems of {reproduction.results.title}: {'; '.join(reproduction.labels)}"
+            labels = reproduction.labels if self.table.has_scores and not reproduction.is_replica else []
+            if labels:  # they say if a training was shortened
+                yield f"Systems of {reproduction.results.title}: {'; '.join(labels)}"
             for measure in reproduction.measures:
                 signatures_by_name.setdefault(measure_name(measure), set()).update(
                     reproduction.results.signatures(measure)

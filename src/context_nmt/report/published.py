@@ -193,7 +193,7 @@ class Preregistration(Checked):
     commit: str  # of the page, before these seeds were trained
     seeds: tuple[int, ...]
     level: float  # of primary claims, which may be tested once more
-    remark: str = ""  # what a reader of the verdicts must know
+    remarks: tuple[str, ...] = ()  # what a reader of the verdicts must know
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from context_nmt.report.all_systems import systems_grid, systems_of_one_recipe
 from context_nmt.report.analyses import PAGE_TITLES, analyses_page, draw_analyses
 from context_nmt.report.claim_rows import (
     DETAIL_COLUMNS,
+    JUDGED_ELSEWHERE,
     SUMMARY_COLUMNS,
     ClaimRow,
     claim_rows,
@@ -64,8 +65,8 @@ class Chapter:
     @property
     def reasons(self) -> list[str]:
         """Why the numbers of some claims do not answer them; each reason once."""
-        withdrawn = reversed([row for row in self.rows if row.is_withdrawn])
-        return [*{row.reason: f"{row.kind}, {row.caveat}: {row.reason}" for row in withdrawn}.values()][::-1]
+        withdrawn = [row for row in self.rows if row.is_withdrawn]
+        return [*{row.reason: f"{row.kind}, {row.caveat}: {row.reason}" for row in withdrawn}.values()]
 
     @property
     def counts(self) -> str:
@@ -77,10 +78,20 @@ class Chapter:
 
     @property
     def preregistered(self) -> str:
-        """The commit, the seeds and the counts of preregistered claims; empty if there are none."""
+        """The commit, the seeds and the counts of the preregistered claims judged here; empty if there are none."""
         plan = self.paper.preregistration
-        counts = "; ".join(counts_of([row for row in self.rows if row.preregistered]))
-        return f"{self.paper.name} in commit {plan.commit}, {format_seeds(plan.seeds)} ({counts})" if plan else ""
+        rows = [row for row in self.rows if row.preregistered and row.kind != JUDGED_ELSEWHERE]
+        if not plan or not rows:
+            return ""
+        text = f"{self.paper.name} in commit {plan.commit}, {format_seeds(plan.seeds)} ({'; '.join(counts_of(rows))})"
+        again = [claim for claim in self.paper.claims if claim.preregistration not in (None, plan)]
+        looks = [f"“{claim.says}” with {format_seeds(claim.preregistration.seeds)}" for claim in again]
+        return text + (f", and in a second look {' and '.join(looks)}" if looks else "")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the preregistered claims must know."""
+        return self.paper.preregistration.remarks if self.preregistered else ()
 
     @property
     def after_pilot(self) -> str:
