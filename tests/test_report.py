@@ -221,6 +221,19 @@ def test_an_experiment_s_own_report_has_only_what_it_knows_something_about(root)
     assert ("dual_contextual" in papers, "hierarchical_attention" in papers) == (True, False)
 
 
+def test_an_experiment_with_only_some_systems_of_another_one_is_not_in_tables(tmp_path):
+    few, one = list(VARIANTS)[:2], "dual_context_encoder"
+    whole = {"variants": {name: VARIANTS[name] for name in few}, "train": {"bitext": few}, "seeds": [1]}
+    part = {"variants": {one: {"label": "Alone"}}, "train": {"bitext": [one]}, "seeds": [1, 2, 3], "focus": one}
+    for name, changes in (("whole", whole), ("part", part)):
+        write_tables(evaluate_all(made_up(tmp_path / f"experiments/{name}", root="../..", **changes)))
+    experiment = evaluate_all(made_up(tmp_path))
+    write_tables(experiment)
+    write_report(experiment)
+    shown = (experiment.reports / "tables/dual_contextual-table-1.csv").read_text(encoding="utf-8")
+    assert ("(whole)" in shown, "(part)" in shown) == (True, False)
+
+
 def test_the_same_bytes_come_out_again(root):
     def written():
         paths = (path for folder in (root.metrics, root.reports) for path in folder.rglob("*") if path.is_file())

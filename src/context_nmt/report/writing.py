@@ -1,7 +1,7 @@
 """Write an experiment's tables of results, pages, pictures and report."""
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from context_nmt.report.published import BLEU_MARGIN, Paper, read_papers
 from context_nmt.report.verdicts import DECIDED, SEEDS_FOR_VERDICT
 from context_nmt.results.metrics import format_seeds
 from context_nmt.results.reading import read_all, read_results, write_results
+from context_nmt.results.table import Results
 from context_nmt.settings.parameters import Experiment
 
 
@@ -84,14 +85,18 @@ class Chapter:
         if not plan or not rows:
             return ""
         text = f"{self.paper.name} in commit {plan.commit}, {format_seeds(plan.seeds)} ({'; '.join(counts_of(rows))})"
-        again = [claim for claim in self.paper.claims if claim.preregistration not in (None, plan)]
-        looks = [f"“{claim.says}” with {format_seeds(claim.preregistration.seeds)}" for claim in again]
+        looks = [
+            f"“{claim.says}” with {format_seeds(own.seeds)}"
+            for claim in self.paper.claims
+            if (own := claim.preregistration) and own != plan
+        ]
         return text + (f", and in a second look {' and '.join(looks)}" if looks else "")
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of the preregistered claims must know."""
-        return self.paper.preregistration.remarks if self.preregistered else ()
+        plan = self.paper.preregistration
+        return plan.remarks if plan and self.preregistered else ()
 
     @property
     def after_pilot(self) -> str:
@@ -133,8 +138,9 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
     experiments, papers = read_all(experiment, out_of_date), read_papers()
     rows = claim_rows(papers, experiments)
     write_claims(experiment, rows)
+    in_tables = _without_parts(experiments)
     chapters = [
-        Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, experiments))
+        Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, in_tables))
         for name, paper in papers.items()
     ]
     if experiments[0].folder:  # an experiment's own report has only the papers that it has numbers for
@@ -144,7 +150,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
         chapters = chapters_with_numbers or chapters
     comparisons = [comparison for chapter in chapters for comparison in chapter.comparisons]
     shown = [comparison for chapter in chapters for comparison in chapter.shown]
-    systems = systems_of_one_recipe(papers, experiments)
+    systems = systems_of_one_recipe(papers, in_tables)
     all_systems = systems_grid(systems)
     corpus = experiment.settings.corpus
     replicated = [
@@ -196,3 +202,14 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
         for grid in (*(comparison.grid for comparison in comparisons), all_systems):
             if grid:
                 write_grid(folder, grid)
+
+
+def _without_parts(experiments: Sequence[Results]) -> list[Results]:
+    """Leave out experiments that have only some of another one's systems, with the same recipe; keep the first."""
+    first, *others = experiments
+
+    def is_part(results: Results) -> bool:
+        wholes = (other for other in others if other.recipe == results.recipe)
+        return any(results.measured_systems < whole.measured_systems for whole in wholes)
+
+    return [first, *(results for results in others if not is_part(results))]
