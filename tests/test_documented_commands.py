@@ -34,6 +34,7 @@ from context_nmt.corpus.catalogue import read_entry
 from context_nmt.files import read_json
 from context_nmt.pipeline.new_experiment import REPOSITORY_FILES
 from context_nmt.pipeline.planning import check_variant
+from context_nmt.results.metrics import format_difference
 from context_nmt.settings.parameters import ExperimentSettings, read_parameters
 from context_nmt.transformer.attention import LayerContext, MultiHeadAttention, Place
 
@@ -225,8 +226,8 @@ def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
     first = {claim["paper"]: claim["id"] for claim in reversed(claims)}
     supported = [claim for claim in claims if claim["verdict"] == "supported"]
     for claim in (claim for claim in claims if claim["p"] is not None):
-        interval = f"{claim['difference']:+.2f} [{claim['low']:.2f}, {claim['high']:.2f}]"
-        assert interval.replace("-", "−") in findings  # noqa: RUF001
+        ends = f" [{claim['low']:.2f}, {claim['high']:.2f}]".replace("-", "−")  # noqa: RUF001
+        assert format_difference(claim["difference"]) + ends in findings
     others = [other for claim in supported for other in claim["elsewhere"] if other["experiment"] == "bcontrast-en-de"]
     is_worse_on_chats = re.search("On chats, [^.]* the encoder is worse", findings) is not None
     assert any(other["high"] < 0 for other in others) == is_worse_on_chats
