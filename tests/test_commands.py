@@ -37,6 +37,11 @@ def test_the_console_script_is_this_one():
     assert EntryPoint("context-nmt", scripts["context-nmt"], "console_scripts").load() is main
 
 
+def test_the_version_is_that_of_the_package(call):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert call("--version") == (0, f"context-nmt {project['version']}\n", "")
+
+
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("corpus",), ("corpus", "--help")])
 def test_a_group_lists_its_commands(call, arguments):
     status, output, errors = call(*arguments)

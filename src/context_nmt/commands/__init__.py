@@ -1,5 +1,10 @@
 """The commands of `context-nmt`; a command loads the libraries it needs when it is called."""
 
+from importlib.metadata import version as version_of
+from typing import Annotated
+
+import typer
+
 from context_nmt.command_line import application
 from context_nmt.commands.claims import power, verify
 from context_nmt.commands.corpus import corpus
@@ -16,3 +21,18 @@ app = application(
     """,
 )
 app.add_typer(corpus, name="corpus")
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"context-nmt {version_of('context-nmt')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
