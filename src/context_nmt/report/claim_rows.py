@@ -211,7 +211,7 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
         adjusted, losses = adjusted_p_values(paper.claims, designated), judge_losses(paper, experiments)
         plain = plain_verdicts(paper.claims, designated)
         for claim, outcomes, adjusted_p, other in zip(paper.claims, outcomes_by_claim, adjusted, plain, strict=True):
-            is_judged_here = folder in ("", claim.experiment)
+            is_judged_here = folder in ("", claim.experiment) or designated_of(outcomes) is not None
             if outcomes or is_judged_here:
                 row = _make_row(name, paper, _Judged(claim, outcomes, is_judged_here, adjusted_p, other))
                 rows.append(row.model_copy(update={"loss": None if row.reason else losses.get(claim)}))
