@@ -1,11 +1,14 @@
 """Independent stages run side by side, also when another fails; Ctrl-C ends them all. The stages are shell scripts."""
 
+import io
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 import yaml
@@ -20,6 +23,7 @@ from context_nmt.corpus.workers import usable_cores
 from context_nmt.files import UserError, write_json
 from context_nmt.pipeline.dvc import modify_quickly
 from context_nmt.pipeline.jobs import Machine
+from context_nmt.pipeline.processes import Display, Line
 from context_nmt.progress import INTERVAL_VARIABLE, read_line
 from context_nmt.settings.launch import JobSettings, LaunchSettings
 
@@ -144,6 +148,32 @@ def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
     assert (project / "last").read_text() == "one\ntwo\n"
     assert finish(start(project, TOGETHER, "--jobs", "2")) == (0, NOTHING_TO_DO)
     assert log(project) == ran
+
+
+class SlowStream(io.StringIO):
+    """Other threads run before each write."""
+
+    def write(self, text):
+        time.sleep(0.001)
+        return super().write(text)
+
+
+def test_lines_that_stages_print_at_once_stay_whole(monkeypatch):
+    stream = SlowStream()
+    monkeypatch.setattr(sys, "stdout", stream)
+    display = Display()
+
+    def print_lines(stage):
+        for number in range(10):
+            display.say(Line(stage, f"line {number}"))
+
+    threads = [threading.Thread(target=print_lines, args=(stage,)) for stage in ("train@one", "train@two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = [f"{stage} | line {number}" for stage in ("train@one", "train@two") for number in range(10)]
+    assert sorted(stream.getvalue().splitlines()) == expected
 
 
 KILLED = "test $1 = one && ! test -e mended && kill -KILL 0; echo $1 >> log; echo $1 > $1"  # as without memory

@@ -46,6 +46,7 @@ class Display:
 
     def __init__(self) -> None:
         self.live = on_terminal(sys.stdout)
+        self._lock = threading.Lock()  # each stage has a thread that says its lines
         self._needed: set[str] = set()
         self._done: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
@@ -89,7 +90,7 @@ class Display:
                 self._bars.remove_task(task)
             self.count([stage] if kind == "done" else [])
         progress = read_line(text) if self.live and stage in self._tasks else None
-        with ignore_broken_pipe(sys.stdout):
+        with self._lock, ignore_broken_pipe(sys.stdout):
             if progress:
                 name = "" if progress.name in stage else f"{progress.name}: "
                 percent = "" if progress.percent is None else f"{progress.percent}% "
