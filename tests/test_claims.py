@@ -608,6 +608,20 @@ def test_a_row_has_what_another_library_needs_to_compute_its_p(first):
     assert (row.low, row.high) == pytest.approx((row.difference - half, row.difference + half), abs=1e-3)
 
 
+def test_a_row_has_what_its_verdict_follows_from(first):
+    plan = Preregistration(commit="c", seeds=(1, 2, 3, 4, 5), level=0.04)
+    differences = (0.1, -0.1, 0.05, -0.05, 0.02)
+    claim = replace(SCORES, primary=True, preregistration=plan)
+    (row,) = judged([five_seeds(first, BLEU, dual_context_encoder=differences)], claim)
+    above = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
+    below = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
+    assert row.adjusted_p > row.level == 0.04
+    assert row.p_no_difference == pytest.approx(max(above, below), rel=1e-4)
+    assert (row.p_no_difference < 0.05, row.verdict) == (True, "no difference")
+    (row,) = judged([five_seeds(first, dual_context_encoder=differences)], OPENS)
+    assert (row.level, row.p_no_difference, row.verdict) == (0.05, None, "open")
+
+
 def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(first):
     claims = [
         replace(OPENS, says=f"{variant} {experiment}", variant=variant, experiment=experiment)

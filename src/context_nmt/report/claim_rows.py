@@ -101,6 +101,10 @@ class ClaimRow(DescribedModel):
         " times their number. Two-sided, except for equality (two one-sided tests)"
     )
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
+    level: float = Field(description="below which adjusted_p is significant; 0.05 decides all other verdicts")
+    p_no_difference: float | None = Field(
+        description="p of a difference within ±0.5 BLEU (two one-sided tests); null if this is not asked of the claim"
+    )
     verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     loss: LossVerdict | None = Field(description="the same claim about the loss; null if it is not tested")
     pilot: PilotVerdict | None = Field(description="what the pilot's seeds showed, for a preregistered claim")
@@ -272,7 +276,8 @@ def _make_row(name: str, paper: Paper, judged: _Judged) -> ClaimRow:
     other_outcomes = [outcome for outcome in outcomes if outcome is not designated and not claim.is_cost]
     published, published_decimals = published_gains(paper, claim)
     empty: dict[str, Any] = dict.fromkeys(("corpus", "system", "measure", "test_set", "numbers"), "")
-    empty |= dict.fromkeys(("difference", "low", "high", "standard_error", "degrees_of_freedom", "p"))
+    empty |= dict.fromkeys(("difference", "low", "high"))
+    empty |= dict.fromkeys(("standard_error", "degrees_of_freedom", "p", "p_no_difference"))
     values = empty | {"others": [], "seeds": [], "decimals": 2}
     is_open = claim.preregistration is not None or (obstacle is not None and obstacle.kind == "seeds")
     verdict = OPEN if is_open and is_judged_here else NOT_TESTABLE
@@ -300,8 +305,9 @@ def _make_row(name: str, paper: Paper, judged: _Judged) -> ClaimRow:
         values |= {
             "standard_error": round(first.standard_error, 6),
             "degrees_of_freedom": round(first.degrees_of_freedom, 4),
+            "p": min(designated.p_values),
+            "p_no_difference": designated.p_no_difference,
         }
-        values["p"] = min(designated.p_values)
     caveats = [*_caveats(designated, obstacle, other_outcomes if verdict != OPEN else ())]
     if plain_verdict not in (None, verdict):
         caveats.append(f"{plain_verdict} without a shared variance")
@@ -319,6 +325,7 @@ def _make_row(name: str, paper: Paper, judged: _Judged) -> ClaimRow:
         experiment=claim.experiment,
         topic="cost" if claim.is_cost else "BLEU" if claim.is_bleu else "other measure",
         adjusted_p=adjusted_p,
+        level=claim.level,
         verdict=verdict,
         loss=None,
         pilot=read_pilot().get(claim_id(name, claim)) if claim.preregistration else None,

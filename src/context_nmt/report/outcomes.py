@@ -8,7 +8,15 @@ from operator import sub
 from statistics import fmean
 
 from context_nmt.measures.rows import HUMAN, Measure
-from context_nmt.report.published import COST_METRICS, Claim, MeasureSpec, Paper, PaperColumn, difference
+from context_nmt.report.published import (
+    BLEU_MARGIN,
+    COST_METRICS,
+    Claim,
+    MeasureSpec,
+    Paper,
+    PaperColumn,
+    difference,
+)
 from context_nmt.results.metrics import decimals_of, format_difference, format_seeds, measure_name
 from context_nmt.results.seed_tests import Prior, Sample, estimate_prior, p_values
 from context_nmt.results.table import Results, with_most_seeds
@@ -175,6 +183,13 @@ class Outcome:
     def p_values(self) -> tuple[float, float]:
         """The p-value for the claim, and the p-value against it."""
         return p_values(self.claim.direction, self.claim.alike or 0.0, self.samples)
+
+    @property
+    def p_no_difference(self) -> float | None:
+        """The p-value of all differences being within ±BLEU_MARGIN (TOST); None if that is not asked of the claim."""
+        if not self.claim.is_bleu or self.claim.direction not in ("higher", "lower"):
+            return None
+        return max(max(sample.p_above(-BLEU_MARGIN), sample.p_below(BLEU_MARGIN)) for sample in self.samples)
 
     @property
     def gain(self) -> float:

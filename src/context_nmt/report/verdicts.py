@@ -15,7 +15,7 @@ from scipy.stats import false_discovery_control
 from context_nmt.files import read_yaml
 from context_nmt.measures.rows import Measure
 from context_nmt.report.outcomes import Outcome
-from context_nmt.report.published import BLEU_MARGIN, Claim
+from context_nmt.report.published import Claim
 from context_nmt.results.metrics import SIGNIFICANCE_LEVEL
 from context_nmt.results.seed_tests import holm
 from context_nmt.results.table import Estimate, Results
@@ -198,9 +198,5 @@ def verdict_of(outcome: Outcome, adjusted_p: float) -> str:
         return SUPPORTED if p_for < p_against else AGAINST
     if min(p_for, p_against) < SIGNIFICANCE_LEVEL:
         return LEANING if p_for < p_against else LEANING_AGAINST
-    is_directed = outcome.claim.direction in ("higher", "lower")
-    is_within = all(
-        max(sample.p_above(-BLEU_MARGIN), sample.p_below(BLEU_MARGIN)) < SIGNIFICANCE_LEVEL
-        for sample in outcome.samples
-    )
-    return NO_DIFFERENCE if outcome.claim.is_bleu and is_directed and is_within else OPEN
+    within = outcome.p_no_difference
+    return NO_DIFFERENCE if within is not None and within < SIGNIFICANCE_LEVEL else OPEN

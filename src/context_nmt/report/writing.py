@@ -86,7 +86,7 @@ class Chapter:
             return ""
         text = f"{self.paper.name} in commit {plan.commit}, {format_seeds(plan.seeds)} ({'; '.join(counts_of(rows))})"
         looks = [
-            f"“{claim.says}” with {format_seeds(own.seeds)}"
+            f"“{claim.says}” with {format_seeds(own.seeds)} (commit {own.commit})"
             for claim in self.paper.claims
             if (own := claim.preregistration) and own != plan
         ]
