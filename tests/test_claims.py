@@ -180,7 +180,7 @@ def test_a_second_look_has_seeds_of_its_own_and_stays_in_the_family(first):
     assert twice.adjusted_p == pytest.approx(2 * twice.p)
     paper = replace(PAPER, claims=(claims[0], replace(claims[1], preregistration=again)), preregistration=plan)
     told = Chapter("paper", paper, [once, twice], []).preregistered
-    assert told.endswith("seeds 1 to 4 (1 supported; 1 open), and in a second look “two” with seeds 1 to 5")
+    assert told.endswith("seeds 1 to 4 (1 supported; 1 open), and in a second look “two” with seeds 1 to 5 (commit c)")
 
 
 def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
@@ -448,6 +448,7 @@ def said(row):
         "topic",
         "preregistered",
         "decimals",
+        "level",
     }
     values = row.model_dump(exclude=constant_fields) | {"shown": " | ".join(row.detail_cells)}
     return {
