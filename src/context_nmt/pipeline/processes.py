@@ -46,7 +46,7 @@ class Display:
 
     def __init__(self) -> None:
         self.live = on_terminal(sys.stdout)
-        self._lock = threading.Lock()  # each stage has a thread that says its lines
+        self._lock = threading.Lock()  # for printing: each stage has a thread that says its lines
         self._needed: set[str] = set()
         self._done: set[str] = set()
         self._tasks: dict[str, TaskID] = {}

@@ -103,7 +103,8 @@ class ClaimRow(DescribedModel):
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
     level: float = Field(description="below which adjusted_p is significant; 0.05 decides all other verdicts")
     p_no_difference: float | None = Field(
-        description="p of a difference within ±0.5 BLEU (two one-sided tests); null if this is not asked of the claim"
+        description="p of the two one-sided tests that the difference lies within ±0.5 BLEU, the largest of all"
+        " comparisons; null if this is not asked of the claim"
     )
     verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     loss: LossVerdict | None = Field(description="the same claim about the loss; null if it is not tested")
