@@ -84,6 +84,13 @@ def five_seeds(results, gate=GATE, **differences):
     return opened(results, gate=gate, transformer=4.0, **values)
 
 
+def in_folder(first, results):
+    """The same experiment, as one of experiments/."""
+    inside = changed(results, root="../..")
+    object.__setattr__(inside.experiment, "folder", first.experiment.folder)
+    return inside
+
+
 def judged(experiments, *claims, **paper):
     """The rows of one paper's claims, in one experiment or several."""
     paper = replace(PAPER, tables=(), claims=claims, experiment="", **paper)
@@ -150,6 +157,19 @@ def test_a_preregistered_claim_is_judged_on_its_seeds_alone(first, seeds, named)
     assert row.reason.endswith(named)
     right = Preregistration(commit="c", seeds=(1, 2, 3, 4, 5), level=0.04)
     assert words(results, OPENS, preregistration=right) == ["supported"]
+
+
+def test_a_rerun_judges_the_claims_on_its_systems_by_its_own_seeds(first):
+    results = in_folder(first, five_seeds(first, dual_context_encoder=CLEAR))
+    plan = Preregistration(commit="c", seeds=tuple(range(1, 11)), level=0.04, reruns=(results.folder,))
+    other = replace(OPENS, says="about a system that it lacks", variant="lacking")
+    paper = replace(PAPER, tables=(), experiment="whole", claims=(OPENS, other), preregistration=plan)
+    judged_again = paper.judged_by(results.folder, results.settings)
+    (own,) = claim_rows({"paper": judged_again}, [results])
+    assert (own.verdict, own.experiment, own.seeds) == ("supported", results.folder, [1, 2, 3, 4, 5])
+    assert own.adjusted_p == pytest.approx(2 * own.p)  # the other claim is a test with p = 1
+    assert "seeds 1 to 5 (1 supported)" in Chapter("paper", judged_again, [own], []).preregistered
+    assert paper.judged_by("whole", results.settings) == paper
 
 
 def test_preregistered_claims_are_counted_even_if_they_cannot_be_tested(first):
@@ -629,8 +649,7 @@ def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(
         for variant, experiment in (("dual_context_encoder", "another"), ("never", "another"), ("never", "inside"))
     ]
     assert len(judged([five_seeds(first)], *claims)) == 3
-    inside = changed(five_seeds(first, dual_context_encoder=CLEAR), root="../..")
-    object.__setattr__(inside.experiment, "folder", first.experiment.folder)
+    inside = in_folder(first, five_seeds(first, dual_context_encoder=CLEAR))
     assert inside.folder == first.experiment.folder.name
     plan = Preregistration(commit="c", seeds=(1, 2), level=0.04)
     claims = [

@@ -182,6 +182,15 @@ def test_claims_keep_the_rules_that_types_do_not_express(paper):
         assert sum(map(bool, (*rivals, claim.to is not None))) < 2, claim.says
 
 
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_a_rerun_has_some_of_the_preregistered_seeds_and_systems(paper):
+    whole = read_parameters(ROOT / "experiments" / paper.experiment / "params.yaml")
+    for name in paper.preregistration.reruns if paper.preregistration else ():
+        again = read_parameters(ROOT / "experiments" / name / "params.yaml")
+        assert {*again.seeds} <= {*paper.preregistration.seeds}
+        assert all(again.recipe(variant) == whole.recipe(variant) for variant in again.variants)
+
+
 def test_the_pilot_is_of_claims_that_there_are():
     claims = {claim_id(name, claim) for name, paper in PAPERS.items() for claim in paper.claims}
     assert read_pilot()

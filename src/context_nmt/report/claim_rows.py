@@ -20,7 +20,7 @@ from context_nmt.report.further_verdicts import (
     read_pilot,
 )
 from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
-from context_nmt.report.published import Claim, Paper, published_gains
+from context_nmt.report.published import BLEU_MARGIN, Claim, Paper, published_gains
 from context_nmt.report.tables import DASH, TIMES
 from context_nmt.report.verdicts import (
     NOT_TESTABLE,
@@ -103,8 +103,8 @@ class ClaimRow(DescribedModel):
     adjusted_p: float | None = Field(description="p, corrected for the tests of its family in this report")
     level: float = Field(description="below which adjusted_p is significant; 0.05 decides all other verdicts")
     p_no_difference: float | None = Field(
-        description="p of the two one-sided tests that the difference lies within ±0.5 BLEU, the largest of all"
-        " comparisons; null if this is not asked of the claim"
+        description=f"p of the two one-sided tests that the difference lies within ±{BLEU_MARGIN} BLEU, the largest of"
+        " all comparisons; null if this is not asked of the claim"
     )
     verdict: Literal[VERDICTS] = Field(description="see docs/reference/measures.md")  # type: ignore[valid-type]
     loss: LossVerdict | None = Field(description="the same claim about the loss; null if it is not tested")

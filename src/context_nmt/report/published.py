@@ -13,6 +13,7 @@ from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import NLL, Measure
 from context_nmt.results.metrics import SIGNIFICANCE_LEVEL, decimals_of, is_score
 from context_nmt.settings import Checked, check
+from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.text import CorpusSettings
 
 PAPERS_FOLDER = Path(__file__).with_name("papers")
@@ -193,6 +194,8 @@ class Preregistration(Checked):
     commit: str  # of the page, before these seeds were trained
     seeds: tuple[int, ...]
     level: float  # of primary claims, which may be tested once more
+    # experiments that train some of these systems and seeds again; their own reports judge the claims on their seeds
+    reruns: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()  # what a reader of the verdicts must know
 
 
@@ -299,6 +302,24 @@ class Paper(Checked):
             for claim in self.claims
         )
         object.__setattr__(self, "claims", claims)
+
+    def judged_by(self, experiment: str, settings: ExperimentSettings) -> "Paper":
+        """Return the paper as a rerun of its preregistered runs judges it; for all others, the paper itself."""
+        plan = self.preregistration
+        if plan is None or experiment not in plan.reruns:
+            return self
+        own = replace(plan, seeds=settings.seeds, reruns=())
+        claims = tuple(
+            replace(
+                claim,
+                experiment=experiment if {claim.variant, *claim.against} <= {*settings.variants} else claim.experiment,
+                preregistration=own,
+            )
+            if claim.preregistration == plan
+            else claim
+            for claim in self.claims
+        )
+        return replace(self, preregistration=own, claims=claims)
 
     def citation(self) -> str:
         """Return authors, year, title, venue and link on one line."""

@@ -61,6 +61,8 @@ def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> It
     with TemporaryDirectory() as directory:
         folder = Path(directory)
         experiments = read_all(experiment, results_out_of_date(experiment))
+        own = experiments[0]
+        papers = {name: paper.judged_by(own.folder, own.settings) for name, paper in papers.items()}
         outcomes = {
             claim_id(name, one): [*_outcomes(papers[name], one, experiments)]
             for name in papers

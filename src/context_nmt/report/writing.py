@@ -135,7 +135,9 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
     papers/ has a page per paper, report.html all of them with all pictures, figures/ those of the Markdown pages. Some
     variants are marked as out of date. Raise UserError for a broken file.
     """
-    experiments, papers = read_all(experiment, out_of_date), read_papers()
+    experiments = read_all(experiment, out_of_date)
+    own = experiments[0]
+    papers = {name: paper.judged_by(own.folder, own.settings) for name, paper in read_papers().items()}
     rows = claim_rows(papers, experiments)
     write_claims(experiment, rows)
     in_tables = _without_parts(experiments)
@@ -143,7 +145,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
         Chapter(name, paper, [row for row in rows if row.paper == paper.name], comparisons_of(name, paper, in_tables))
         for name, paper in papers.items()
     ]
-    if experiments[0].folder:  # an experiment's own report has only the papers that it has numbers for
+    if own.folder:  # an experiment's own report has only the papers that it has numbers for
         chapters_with_numbers = [
             chapter for chapter in chapters if chapter.rows or any(table.reproductions for table in chapter.comparisons)
         ]
@@ -165,7 +167,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
     ]
     draws = {
         "headlines": partial(draw_claims, {chapter.paper.name: chapter.primary for chapter in chapters}),
-        "costs": partial(draw_costs, systems, experiments[0].models),
+        "costs": partial(draw_costs, systems, own.models),
         **{comparison.name: partial(draw_comparison, comparison) for comparison in shown},
     }
     with TemporaryDirectory() as directory:
@@ -183,6 +185,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
             "detail_columns": DETAIL_COLUMNS,
             "seeds": SEEDS_FOR_VERDICT,
             "margin": BLEU_MARGIN,
+            "pilot_seeds": PILOT_SEEDS,
             "replica": REPLICA_NOTE if replicated else "",
             "chapters": chapters,
             "pictures": pictures,
