@@ -17,7 +17,7 @@ app = application(
     *(translate, score, compare, describe, show, serve, export),
     help="""Run experiments in machine translation with context, and use the trained models.
 
-    `context-nmt COMMAND --help` says what a command reads and writes.
+    `context-nmt COMMAND --help` shows what a command reads and writes.
     """,
 )
 app.add_typer(corpus, name="corpus")

@@ -7,8 +7,10 @@ import typer
 
 from context_nmt.files import UserError
 
-PaperName = Annotated[str, typer.Argument(metavar="PAPER", help="A file of src/context_nmt/report/papers.")]
-ClaimName = Annotated[str, typer.Argument(metavar="CLAIM", help="The part of its id after PAPER/.")]
+PaperName = Annotated[
+    str, typer.Argument(metavar="PAPER", help="The name of a file in src/context_nmt/report/papers, without .yaml.")
+]
+ClaimName = Annotated[str, typer.Argument(metavar="CLAIM", help="The part of the claim's id after PAPER/.")]
 
 
 def verify(
@@ -18,40 +20,41 @@ def verify(
         Path, typer.Option(metavar="EXPERIMENT", help="Check the claims of this experiment's own report.")
     ] = Path(),
     train: Annotated[
-        bool, typer.Option("--train", help="Train the systems of one claim again, and compare the runs instead.")
+        bool, typer.Option("--train", help="Instead, train the systems of one claim again and compare the runs.")
     ] = False,
     seeds: Annotated[
-        str | None, typer.Option(help="With --train, seeds such as 1,2. Default: the committed ones.")
+        str | None, typer.Option(help="With --train, the seeds to train, such as 1,2. Default: the committed ones.")
     ] = None,
     copy: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="With --train, the new folder outside the project to clone it to; the same command continues there.",
+            help="With --train, a new folder outside the project for its clone; the same command continues there.",
         ),
     ] = None,
 ) -> None:
-    """Check claims from the files in git, and say for each whether it agrees with what is committed, or what differs.
+    """Check that claims follow from the files in git.
 
-    This needs no model and no DVC cache. In each experiment with a number for the claim's paper, the files of all
-    systems are compared with their hashes in dvc.lock. BLEU and other scores of the compared systems are computed from
-    the translations and the references, and accuracies from the outcomes of contrastive items; rows of results.csv,
-    differences over seeds, intervals, p-values and verdicts are computed from the rows of all runs. References that are
-    not here are generated if the corpus is a miniature; the scores of other corpora are taken from their rows, as are
-    measures that need a model, the training text or a clock. The last lines name them. Pages and results.json are not
-    compared.
+    For each claim, the command prints whether it agrees with what is committed, or what differs. It needs no model and
+    no DVC cache. In each experiment with a number for the claim's paper, the files of all systems are compared with
+    their hashes in dvc.lock. BLEU and other scores of the compared systems are computed from the translations and the
+    references, and accuracies from the outcomes of contrastive items; rows of results.csv, differences over seeds,
+    intervals, p-values and verdicts are computed from the rows of all runs. If the references are not here, those of a
+    miniature are generated; for other corpora, the scores are taken from their rows. Speeds, and measures that need a
+    model or the training text, are also taken from their rows. The last lines name what was not recomputed. Pages and
+    results.json are not compared.
 
-    --train clones the project, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and says where each new
-    run lies. A run whose files are equal in every byte passes. On the same kind of processor, other bytes fail. On
-    another, the number should lie in the prediction interval of a further run (Student's t over the committed seeds);
-    if nothing has changed, the probability that any run of the claim lies outside is at most 1% (Bonferroni). With
-    fewer than three committed seeds there is no interval, and such a run is not checked. The exit status is 1 unless
-    all runs pass. The clone has the code of the last commit.
+    --train clones the project at the last commit, runs what `context-nmt repro EXPERIMENT --only VARIANT` runs, and
+    compares each new run with the committed ones. A run whose files are equal in every byte passes. A run of a
+    committed seed with other bytes fails on the same kind of processor. Any other run passes if its number is inside
+    the prediction interval of a further run (Student's t over the committed seeds); if nothing has changed, the
+    probability that any run of the claim is outside is at most 1% (Bonferroni). With fewer than three committed seeds
+    there is no interval, and such a run is not checked. The exit status is 1 unless all runs pass.
 
-        Reads    EXPERIMENT/metrics/, dvc.lock    what is in git, also that of experiments/*
+        Reads    EXPERIMENT/metrics/, dvc.lock    the files in git, also those of experiments/*
                  EXPERIMENT/data/CORPUS/          the references, if they are here
         Writes   standard output                  a line for each claim, with a line for each difference below it;
-                                                  the exit status is 1 if there is one
+                                                  the exit status is 1 if anything differs
                  FOLDER/                          with --train, a clone with the new runs
         Example  context-nmt verify dual_contextual enc-dc-is-better-than-the-transformer
     """
@@ -92,7 +95,7 @@ def _train(experiment: Path, paper: str, claim: str, seeds: str | None, copy: Pa
     runs = compare_runs(outcome, train_again(outcome, chosen, copy))
     for run in runs:
         typer.echo(run)
-    typer.echo(f"probability that chance puts any of {len(runs)} outside: at most {FALSE_ALARM_PROBABILITY:.0%}")
+    typer.echo(f"probability that any of {len(runs)} runs is outside by chance: at most {FALSE_ALARM_PROBABILITY:.0%}")
     if failed := [f"{run.name}: {run.verdict}" for run in runs if not run.passes]:
         raise UserError("; ".join(failed))
 
@@ -102,22 +105,22 @@ def power(
         str, typer.Argument(metavar="PAPER|EXPERIMENT", help="Default: every experiment with three seeds or more.")
     ] = "",
     difference: Annotated[
-        list[float] | None, typer.Option(help="True difference to be found; can be repeated. Default: 0.3, 0.5 and 1.")
+        list[float] | None, typer.Option(help="True difference to detect; can be repeated. Default: 0.3, 0.5 and 1.")
     ] = None,
 ) -> None:
-    """Show how many seeds a comparison needs to find a difference with 80% and with 90% power.
+    """Show how many seeds a comparison needs for 80% and 90% power.
 
-    The spread is that of the paired differences in BLEU over the seeds that have been run: of each system and its
-    baseline on the first test set or, for a PAPER, of its primary claims. The variance is not shrunk.
+    The standard deviation is that of the paired differences in BLEU over the seeds that have been run: between each
+    system and its baseline on the first test set or, for a PAPER, in its primary claims. The variance is not shrunk.
     Power is the probability that a two-sided paired t test (noncentral t) finds the difference, in its direction. The
     level is 5% or, for a PAPER, the level of its primary claims (5% unless preregistered otherwise) divided by their
-    number, the first step of Holm's correction. Five seeds are the fewest for a verdict.
-    A spread from few seeds is itself uncertain: with five, the true one can be 0.6 to 2.9 times as large (95%).
+    number, the first step of Holm's correction. Numbers start at five, the fewest seeds for a verdict.
+    A deviation from few seeds is itself uncertain: with five, the true one can be 0.6 to 2.9 times as large (95%).
 
         Reads    metrics/           of all experiments, or of EXPERIMENT
-        Writes   standard output    a row for each pair of systems: seeds there, standard deviation of the differences,
-                                    and for each difference the seeds for 80% / 90% power; then the pooled deviation,
-                                    with the smallest and the largest
+        Writes   standard output    a row for each pair of systems: its seeds, the standard deviation of its
+                                    differences, and for each --difference the seeds for 80% / 90% power; then the
+                                    pooled deviation, with the smallest and the largest
         Example  context-nmt power experiments/miniature-dual-contextual --difference 0.5
     """
     from context_nmt.report.power import POWERS, pairs_of_experiment, pairs_of_paper, power_table

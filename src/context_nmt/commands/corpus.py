@@ -19,8 +19,8 @@ def describe(corpus: Folder, json: JsonFile = None) -> None:
 
     Sizes, lengths and the overlap with the training set need only the text. For the miniature, the command also shows
     rates of pronouns, ambiguous words and clauses, sizes of contrastive sets and probing tasks, and the scores of
-    SPLIT.bound.LANGUAGE: translations that are correct except where the sentence is ambiguous, and there make the
-    choice that is most frequent in training.
+    SPLIT.bound.LANGUAGE: correct translations that make the choice that is most frequent in training wherever the
+    sentence is ambiguous.
 
         Reads    CORPUS/SPLIT.LANGUAGE      text, one sentence per line
                  CORPUS/SPLIT.gold.jsonl    annotation of each sentence of the miniature
@@ -43,7 +43,7 @@ def sample(
     corpus: Folder,
     split: Annotated[str, typer.Option(help="The split to show.")] = "test",
     documents: Annotated[
-        int, typer.Option(help="Number of documents; of sentences if the corpus has no documents.")
+        int, typer.Option(help="Number of documents, or of sentences if the corpus has no documents.")
     ] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 1,
 ) -> None:
@@ -70,8 +70,8 @@ def download(
     """Download or generate a corpus.
 
     This needs no experiment; an experiment downloads the corpora that are listed under `download` in its params.yaml.
-    The environment variable DATA_MIRROR, a folder or the start of a URL, is tried first. Files that a person must fetch
-    have to exist before anything is downloaded. A download is used by all corpora with the same address.
+    The environment variable DATA_MIRROR, a folder or the start of a URL, is tried first. Files that must be fetched by
+    hand have to exist before anything is downloaded. Corpora with the same address share one download.
 
         Reads    data/params.yaml       addresses, checksums, formats; sizes and rates of generated corpora
         Writes   data/NAME/             SPLIT.LANGUAGE and other files of the corpus
@@ -98,12 +98,13 @@ def status(
 ) -> None:
     """Show which corpora are available, and how to get the others.
 
-    A corpus is available if it is in data/ or in the folder of an experiment. Any other can be generated, downloaded,
-    or taken from the folder or address in the environment variable DATA_MIRROR; an address is not queried. For a corpus
-    NAME, the command lists the steps for files that a person must fetch, to accept a licence or to register.
+    A corpus is available if it is in data/ or in the folder of an experiment. Any other corpus can be generated,
+    downloaded, or taken from the folder or address in the environment variable DATA_MIRROR; an address is not queried.
+    With NAME, the command lists the steps for files that must be fetched by hand, to accept a licence or to register.
 
-    The number of sentences counts SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. The size is
-    what is still to be downloaded, as far as known, without test sets of the sacrebleu package.
+    The number of sentences counts SPLIT.LANGUAGE in all splits, without contrastive sets and annotation. For a corpus
+    that is not available, the size is what is still to be downloaded, as far as it is known, without test sets of the
+    sacrebleu package.
 
         Reads    data/params.yaml    all corpora, with their licences
                  data/NAME/          the available corpora, also in experiments/EXPERIMENT/data/

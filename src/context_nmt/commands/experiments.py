@@ -11,7 +11,7 @@ import typer
 from context_nmt.files import UserError
 
 ExperimentFolder = Annotated[
-    Path, typer.Argument(metavar="EXPERIMENT", help="Its folder, or its name in experiments/.")
+    Path, typer.Argument(metavar="EXPERIMENT", help="The experiment's folder, or its name in experiments/.")
 ]
 
 
@@ -20,15 +20,16 @@ def new(
     like: Annotated[
         str | None,
         typer.Option(
-            help="The experiment to start from. Default: '.', the default one; multi30k-en-de for your own corpus."
+            help="The experiment to start from. Default: '.', the default experiment; multi30k-en-de for your own"
+            " corpus."
         ),
     ] = None,
     corpus: Annotated[str | None, typer.Option(help="Folder in data/. Default: the corpus of LIKE.")] = None,
     source: Annotated[
-        str | None, typer.Option(help="Source language, as in the names of the corpus's files: en.")
+        str | None, typer.Option(help="Source language, as in the names of the corpus's files, such as en.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Target language, as in the names of the corpus's files: de.")
+        str | None, typer.Option(help="Target language, as in the names of the corpus's files, such as de.")
     ] = None,
 ) -> None:
     """Start a new experiment or a new project.
@@ -61,7 +62,7 @@ def check(
     ] = Path(),
     affected: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Show instead what a change of this file of code puts out of date."),
+        typer.Option(metavar="FILE", help="Instead, show what a change to this code file puts out of date."),
     ] = None,
 ) -> None:
     """Check all experiments of a project.
@@ -70,8 +71,8 @@ def check(
     values, and each variant's model must build (without weights or data). `context-nmt repro` checks its own experiment
     before it runs, and also that the corpus exists or is listed under `download`.
 
-    --affected shows the stages that can run a file, and the modules that contain it and are loaded by name, such as a
-    mechanism. Comments, docstrings and messages for users do not count as changes.
+    --affected shows the stages that can run a file, and the modules loaded by name, such as mechanisms, whose code
+    includes it. Comments, docstrings and messages for users do not count as changes.
 
         Reads    dvc.yaml, params.yaml    in ROOT and in every experiments/NAME
                  data/params.yaml         corpora that can be generated or downloaded
@@ -145,7 +146,7 @@ def repro(
     ] = "local",
     wait: Annotated[bool, typer.Option("--wait", help="With --on slurm, show the jobs until all have ended.")] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Stages at a time on this machine. Default: its number of GPUs, or cores.")
+        int | None, typer.Option(min=1, help="Stages to run at a time. Default: one per GPU, or per core without GPUs.")
     ] = None,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Rebuild missing files only if a stage that runs needs them.")
@@ -159,27 +160,27 @@ def repro(
         ),
     ] = None,
 ) -> None:
-    """Check an experiment, and run the stages that are not up to date.
+    """Check an experiment and run the stages that are not up to date.
 
-    Independent stages run side by side; `dvc repro` runs one stage at a time, with the same results. At most as many
-    stages run at once as there are runs (variants times seeds). OMP_NUM_THREADS, unless it is set, is each stage's
-    share of the cores. If a stage fails, the stages that depend on it are not run, and all others are. Ctrl-C stops
-    all; the same command continues.
+    Independent stages run in parallel; `dvc repro` runs one stage at a time, with the same results. No more stages run
+    at a time than there are runs (variants times seeds). Unless you set OMP_NUM_THREADS, it is each stage's share of
+    the cores. If a stage fails, the stages that depend on it are not run, but all others are. Ctrl-C stops all stages;
+    rerun the same command to continue.
 
-    `launch` in params.yaml has the resources of each kind of stage: command, GPUs, cores, memory, hours. Two trainings
+    `launch` in params.yaml sets the resources of each kind of stage: command, GPUs, cores, memory, hours. Two trainings
     never share a GPU. A file launch.yaml in the project's folder, which git ignores, overrides `launch` on this machine
     or cluster. With --on slurm, the code and plan stages run here and each other stage becomes a job that starts after
     the jobs it depends on. `context-nmt status` shows the jobs, and `context-nmt cancel` stops them.
 
     A terminal shows the progress of each stage below the log. Elsewhere, long stages report every 30 seconds, or every
-    CONTEXT_NMT_PROGRESS_SECONDS. At the end, the main scores are printed.
+    CONTEXT_NMT_PROGRESS_SECONDS seconds. At the end, the main scores are printed.
 
     Missing files are rebuilt, so a clone without the DVC cache trains everything. With --allow-missing, it trains only
     new variants and seeds, and the ones that these start or learn from. With --only, the tables show all other variants
-    as they are: results of other code, settings or text are marked as out of date and have no differences.
+    as they are: results from other code, settings or text are marked as out of date and have no differences.
 
         Reads    EXPERIMENT/dvc.yaml, params.yaml    the pipeline and its parameters
-                 EXPERIMENT/data/CORPUS/             the text; downloaded or generated first if under download
+                 EXPERIMENT/data/CORPUS/             the text; downloaded or generated first if listed under download
         Writes   EXPERIMENT/metrics/, reports/       results
                  EXPERIMENT/runs/                    large files, also in the DVC cache
                  EXPERIMENT/dvc.lock                 the stages that have run
@@ -197,14 +198,15 @@ def repro(
 
 
 def why(
-    stage: Annotated[str, typer.Argument(metavar="STAGE", help="Its name in dvc.lock, such as train@transformer-1.")],
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="A stage in dvc.lock, such as train@transformer-1.")],
     experiment: ExperimentFolder = Path(),
 ) -> None:
-    """Show the code, settings or data that have changed since a stage or a stage before it ran.
+    """Show what has changed since a stage or a stage before it ran.
 
-    Each line has a file that a stage has read in another version: of src/code/STAGE.json, the changed files of code; of
-    a plan, the changed keys with both values. Git's history has the earlier versions. Changes of code count even before
-    `dvc repro src/dvc.yaml` records them. Changes of params.yaml are shown key by key when the plan stage has run.
+    Each line names a file of code, settings or data that has changed since a stage read it. For src/code/STAGE.json,
+    the line lists the changed code files; for a plan, the changed keys with both values. The earlier versions come from
+    git's history. Code changes count even before `dvc repro src/dvc.yaml` records them. Changes of params.yaml are
+    shown key by key when the plan stage has run.
 
         Reads    EXPERIMENT/dvc.lock                       the hashes of what each stage has read
                  EXPERIMENT/metrics/plans/, params.yaml    settings
@@ -221,10 +223,11 @@ def why(
 
 
 def status(experiment: ExperimentFolder = Path()) -> None:
-    """Show the state and the last line of each stage that `context-nmt repro --on slurm` submitted last.
+    """Show the state of the stages in the last submission to Slurm.
 
-    A stage is waiting for the stages it depends on, queued, running, done or failed. It is lost if its job left Slurm's
-    queue without reporting how it ended, and not run if a stage that it depends on has failed.
+    For each stage that the last `context-nmt repro --on slurm` submitted, the command prints the state and the last
+    line of the log. A stage is waiting for the stages it depends on, queued, running, done or failed. It is lost if its
+    job left Slurm's queue without reporting how it ended, and not run if a stage that it depends on has failed.
 
         Reads    EXPERIMENT/params.yaml           to see whether it has changed since then
                  EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last, with their logs
@@ -260,9 +263,10 @@ def status(experiment: ExperimentFolder = Path()) -> None:
 
 
 def cancel(experiment: ExperimentFolder = Path()) -> None:
-    """Cancel the jobs that `context-nmt repro --on slurm` has submitted, and wait until they have ended.
+    """Cancel the submitted Slurm jobs and wait until they have ended.
 
-    Trainings save their state first; the same `context-nmt repro` continues them.
+    These are the jobs of `context-nmt repro --on slurm`. Trainings save their state first; the same `context-nmt repro`
+    continues them.
 
         Reads    EXPERIMENT/runs/scratch/jobs/    the jobs that were submitted last
         Writes   EXPERIMENT/runs/scratch/jobs/    a line in the log of each cancelled job
@@ -278,12 +282,12 @@ def cancel(experiment: ExperimentFolder = Path()) -> None:
 def merge() -> None:
     """Resolve conflicts of `git merge` in dvc.lock and results.
 
-    Use it when two clones have run stages of one experiment. Each dvc.lock is merged by stages: a stage that one side
-    has run is kept, and if both sides have run it, this side's is kept. Other files that stages write are kept as on
-    this side. Conflicts in all other files, such as params.yaml, are left to you.
+    Use it when two clones have run stages of one experiment. Each dvc.lock is merged stage by stage: a stage that one
+    side has run is kept; if both sides have run it, this side's version is kept. For other files that stages write,
+    this side's version is kept. Conflicts in all other files, such as params.yaml, are left to you.
 
-    Then get the models of the other side, and let DVC run what is not up to date: plans, tests and tables, but no
-    training that one of the sides has done.
+    Then get the other side's models, and let DVC run what is not up to date: plans, tests and tables, but no training
+    that either side has done.
 
         Reads    git's index                        the versions of each file in conflict, here and below
         Writes   dvc.lock                           also that of every experiment, merged
@@ -305,14 +309,14 @@ def pack(
     ] = None,
     seeds: Annotated[list[int] | None, typer.Option(help="Pack only this seed; can be repeated.")] = None,
 ) -> None:
-    """Pack trainings, translations and analyses, to run them on a GPU without DVC.
+    """Pack runs so that a GPU machine without DVC can train them.
 
-    The archive has the runs that are out of date, and those that they start from unless these are here. Text must be up
-    to date (`dvc repro bpe`). Students of a teacher are refused. Where the GPU is, `python -m tarfile -e FILE` unpacks
-    the archive, and `python run.py` in its folder trains, translates and analyses, one run after another, in the order
-    of `--only` or of `variants`; it needs torch, numpy, pydantic, safetensors, sacremoses, subword-nmt, sacrebleu and
-    nltk. If it is stopped, the same command continues. `python run.py --pack-results results.tar` then packs what has
-    ended, for `context-nmt unpack`.
+    The archive has the runs that are out of date, and the runs that they start from, unless these are here. Text must
+    be up to date (`dvc repro bpe`). Variants that learn from a teacher are refused. On the GPU machine,
+    `python -m tarfile -e FILE` unpacks the archive, and `python run.py` in its folder trains, translates and analyses,
+    one run after another, in the order of `--only` or of `variants`; it needs torch, numpy, pydantic, safetensors,
+    sacremoses, subword-nmt, sacrebleu and nltk. If it is interrupted, the same command continues. Then
+    `python run.py --pack-results results.tar` packs the results of all finished steps for `context-nmt unpack`.
 
         Reads    EXPERIMENT/metrics/plans/            settings
                  EXPERIMENT/runs/binarized/           ids
@@ -333,15 +337,17 @@ def pack(
 
 def unpack(
     archive: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="What run.py --pack-results wrote; or all its parts, in order.")
+        list[Path],
+        typer.Argument(metavar="FILE", help="The file that run.py --pack-results wrote, or all its parts, in order."),
     ],
 ) -> None:
-    """Put the results of a packed run where its stages would have written them.
+    """Unpack the results of packed runs into their experiment.
 
-    DVC then takes these stages as up to date. Run the command in the project's folder. Results of other code, plans or
-    ids than those of this project are refused, as are changed files. A stage that has run here with other outputs is
-    kept, unless it, or a stage before it, is out of date. Without checkpoints or weights, use `context-nmt repro
-    --allow-missing` afterwards, because `dvc repro` would train again.
+    Every file goes where its stage would have written it; DVC then considers these stages up to date. Run the command
+    in the project's folder. Results from other code, plans or ids than this project's are refused, as are changed
+    files. A stage that has run here with other outputs is kept, unless it, or a stage before it, is out of date. If
+    checkpoints or weights are missing, use `context-nmt repro --allow-missing` afterwards, because `dvc repro` would
+    train again.
 
         Reads    FILE                                  the results
         Writes   EXPERIMENT/runs/decoded/, models/, training/    translations in units, weights if they were packed

@@ -10,7 +10,7 @@ from context_nmt.files import UserError
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run: runs/models/VARIANT-SEED.")]
 Runs = Annotated[list[str], typer.Argument(metavar="VARIANT-SEED", help="The runs to compare, such as cmlm-1.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU if there is one.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto uses a GPU if there is one.")]
 References = Annotated[list[Path], typer.Option(help="A reference; can be repeated.")]
 JsonFile = Annotated[Path, typer.Option(help="The JSON file to write.")]
 Tokenized = Annotated[bool, typer.Option("--tokenized", help="The files are tokenized already; score their tokens.")]
@@ -22,7 +22,7 @@ def translate(
     folder: RunFolder,
     beam: Annotated[
         int | None,
-        typer.Option(help="Hypotheses per sentence; for a masked model, lengths per sentence. Default: the run's."),
+        typer.Option(help="Hypotheses per sentence; for a masked model, lengths to try. Default: the run's setting."),
     ] = None,
     n_best: Annotated[
         int | None,
@@ -53,7 +53,7 @@ def translate(
     from context_nmt.decoding.translating_text import translate_text
 
     if sys.stdin is None:
-        raise UserError("standard input is closed; give the text by < FILE")
+        raise UserError("standard input is closed; pass the text with < FILE")
     translate_text(folder, sys.stdin.buffer, sys.stdout.buffer, beam=beam, device=device, n_best=n_best)
 
 
@@ -74,7 +74,7 @@ def score(
     ] = None,
     pronouns: Annotated[
         Path | None,
-        typer.Option(help="Your list of pronouns, one per line; words on the same line count half for each other."),
+        typer.Option(help="Your list of pronouns, one per line; similar words share a line and count half."),
     ] = None,
     nouns: Annotated[
         Path | None, typer.Option(help="Your list of nouns, in the same format, instead of NLTK's tagger.")
@@ -168,17 +168,21 @@ def show(
     ] = None,
     sentence: Annotated[
         int | None,
-        typer.Option(help="The number of a sentence, from 1. Previous sentences are shown if a system looks at them."),
+        typer.Option(help="The number of a sentence, from 1. Previous sentences are shown if a system reads them."),
     ] = None,
     word: Annotated[
         str | None,
-        typer.Option(help="The word to select, in any case. It also finds the first sentence whose reference has it."),
+        typer.Option(
+            help="The word to select, in upper or lower case. Without --document and --sentence, the first sentence"
+            " whose reference has it is shown."
+        ),
     ] = None,
     sentences: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Maximum number: the first of a document, the last up to --sentence. Longer items are refused.",
+            help="Maximum number: the first of a document, or the last ones up to --sentence. Longer contrastive items"
+            " are refused.",
         ),
     ] = 50,
     device: Device = "auto",
@@ -187,8 +191,8 @@ def show(
 
     This translates a document or a sentence and writes a page: for each word and system, the attention of every layer
     and head, gates, windows, the earlier sentences and words that the system used, and the iterations of a masked
-    model. The page shows what the mechanisms declare in `shows`. For a contrastive item it has each system's scores of
-    the candidates. A picture shows one word of the last sentence, by default its first pronoun, and one system with
+    model. The page shows what the mechanisms declare in `shows`. For a contrastive item, it has each system's score for
+    each candidate. A picture shows one word of the last sentence, by default its first pronoun, for one system with
     hierarchical attention. Run the command in the experiment's folder.
 
         Reads    params.yaml                            the systems' labels
@@ -208,12 +212,12 @@ def show(
 
 def serve(
     runs: Runs,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page; 0 picks a free one.")] = 8000,
     device: Device = "auto",
 ) -> None:
-    """Serve a page that translates typed text and shows what the systems look at.
+    """Serve a page to translate text and see what systems look at.
 
-    This is the page of `context-nmt show` with a field for a text: one sentence per line, with empty lines between
+    This is the page of `context-nmt show` with a text field: type one sentence per line, and empty lines between
     documents. Only this machine can open it, and it contacts no other machine. The server translates one text at a
     time; other users wait. Run the command in the experiment's folder; Ctrl-C ends it.
 
@@ -233,11 +237,11 @@ def export(
     run: RunFolder,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to write, which must not exist.")],
 ) -> None:
-    """Write a plain Transformer for CTranslate2, with the same weights in float32.
+    """Export a plain Transformer to CTranslate2.
 
-    Input and output of the exported model are units, as in runs/subwords; CTranslate2 can then quantize it or run it on
-    a GPU. Masked models, and models with a mechanism other than plain attention, are refused. This needs the package
-    ctranslate2.
+    The exported model has the same weights, in float32; its input and output are units, as in runs/subwords.
+    CTranslate2 can then quantize it or run it on a GPU. Masked models, and models with a mechanism other than plain
+    attention, are refused. This needs the package ctranslate2.
 
         Reads    RUN/model.safetensors    weights
                  RUN/text/                truecasers, BPE codes or sentencepiece models, vocabularies

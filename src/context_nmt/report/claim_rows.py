@@ -51,7 +51,7 @@ class Elsewhere(DescribedModel):
     corpus: str = Field(description="corpus and direction")
     seeds: int = Field(description="number of seeds")
     difference: float = Field(description="mean over seeds, as in the claim's row")
-    low: float | None = Field(description="lower end of its 95% interval over seeds, not corrected; from three seeds")
+    low: float | None = Field(description="lower end of its 95% interval over seeds, not corrected; needs three seeds")
     high: float | None = Field(description="upper end")
     agrees: bool | None = Field(description="whether it has the claimed direction; null without a difference")
     caveat: str = Field(description="why it does not answer the claim, in a few words")
@@ -74,11 +74,11 @@ class ClaimRow(DescribedModel):
     says: str = Field(description="the claim in words")
     place: str = Field(description="where in the paper; empty for a question of this project")
     family: Literal["primary", "secondary"] = Field(
-        description="primary: one of the few claims that the paper stands on (Holm's correction); secondary: all others"
+        description="primary: one of the few claims that the paper rests on (Holm's correction); secondary: all others"
         " (Benjamini and Hochberg's)"
     )
     preregistered: bool = Field(description="whether its seeds and its level were written down before the runs")
-    direction: Literal["higher", "not_lower", "lower", "equal"] = Field(description="what it says of `difference`")
+    direction: Literal["higher", "not_lower", "lower", "equal"] = Field(description="what it says about `difference`")
     alike: float | None = Field(description="the largest difference between systems that are alike")
     published: list[float] = Field(description="published differences, one per column of the paper's table")
     published_decimals: int = Field(description="decimals of printed published differences")
@@ -92,7 +92,7 @@ class ClaimRow(DescribedModel):
     seeds: list[int] = Field(description="training seeds")
     numbers: str = Field(description="the means of both systems over seeds; empty if they are out of date")
     difference: float | None = Field(description="mean over seeds: the system minus the first of the others")
-    low: float | None = Field(description="lower end of its 95% interval over seeds; from three seeds")
+    low: float | None = Field(description="lower end of its 95% interval over seeds; needs three seeds")
     high: float | None = Field(description="upper end")
     standard_error: float | None = Field(description="of the difference, see docs/reference/measures.md")
     degrees_of_freedom: float | None = Field(description="of the t test")
@@ -116,7 +116,7 @@ class ClaimRow(DescribedModel):
     )
     reason: str = Field(description="the same in a sentence")
     caveat: str = Field(description="what to keep in mind, in a few words")
-    command: str = Field(description="what makes the numbers, in the root")
+    command: str = Field(description="command that makes the numbers, run in the root")
     decimals: int = Field(description="decimals of printed differences")
     elsewhere: list[Elsewhere] = Field(description="what other experiments show, uncorrected")
 
@@ -390,12 +390,12 @@ def _caveats(
     # In results of earlier code, all seeds have the teacher of the first seed.
     distilled = outcome.results.settings.train.distilled
     if outcome.results.earlier_code and any(name in distilled for name in outcome.variants):
-        yield "all seeds: one teacher run"
+        yield "one teacher run for all seeds"
     for other_outcome in other_outcomes:
         interval = other_outcome.interval
         differs = interval and (interval[0] > 0 or interval[1] < 0) and other_outcome.agrees is not outcome.agrees
         if differs and not any(_doubts(other_outcome)):
-            yield f"not on {other_outcome.results.settings.corpus.name}"
+            yield f"differs on {other_outcome.results.settings.corpus.name}"
 
 
 def _processor_notes(outcome: Outcome) -> Iterator[str]:

@@ -33,7 +33,7 @@ from context_nmt.results.table import Difference, Estimate, Results
 
 CITED_CELL = Cell("cited")
 REPLICA_NOTE = (
-    "An experiment on other test sets than the paper's also has other text and other model sizes. Its scores and sizes"
+    "An experiment on test sets other than the paper's also has other text and other model sizes. Its scores and sizes"
     " cannot be compared with the published ones; a system's gains, losses and costs relative to its baseline can."
 )
 

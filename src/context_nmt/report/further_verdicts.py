@@ -47,7 +47,7 @@ class PilotVerdict(DescribedModel):
     difference: float = Field(description="mean over these seeds, as in the claim's row")
     low: float = Field(description="lower end of its 95% interval over seeds")
     high: float = Field(description="upper end")
-    verdict: Literal[VERDICTS] = Field(description="if the recipe had been able to answer it")  # type: ignore[valid-type]
+    verdict: Literal[VERDICTS] = Field(description="if the recipe could answer the claim")  # type: ignore[valid-type]
 
     def text(self, decimals: int) -> str:
         """Return the difference with its interval and verdict, in words."""

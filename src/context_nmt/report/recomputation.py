@@ -252,7 +252,7 @@ def _scores(folder: EvaluationFolder, run: str, test: str, metric: str) -> dict[
 def read_table(path: Path) -> list[dict[str, str]]:
     """Read a table that the stage report writes; raise UserError if there is none."""
     if not path.is_file():
-        raise UserError(f"{path}: no such file; the stage report writes it")
+        raise UserError(f"{path}: no such file; the report stage writes it")
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

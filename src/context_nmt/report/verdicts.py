@@ -155,7 +155,7 @@ def find_obstacle(claim: Claim, outcome: Outcome | None) -> Obstacle | Confound 
 def find_fault(outcome: Outcome) -> Obstacle | None:
     """Return why the numbers of a comparison cannot be tested; None if they can."""
     if outcome.is_out_of_date:
-        return Obstacle("out of date", "out of date", "out of date: its code, settings or text have changed since then")
+        return Obstacle("out of date", "out of date", "out of date: code, settings or text have changed since the run")
     if outcome.missing:
         return Obstacle("not run", "some systems not run", f"not compared with {', '.join(outcome.missing)}")
     if not outcome.is_comparable:

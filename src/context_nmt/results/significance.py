@@ -4,7 +4,7 @@ All tests but sacrebleu's bootstrap are two-sided. No test accounts for the choi
 
     bootstrap   Paired bootstrap of Koehn (2004), by compare-mt: twice the share of resamples that the better system
                 does not win. It is doubled because the resamples decide which system is better. It can be 0, which
-                tables print as at most 2 / resamples.
+                tables print as 2 / resamples.
     sacrebleu   Paired bootstrap as in sacrebleu and Moses: the share of resamples whose absolute difference, minus the
                 mean of all of them, exceeds the observed difference; in effect one-sided. It is never 0, and resamples
                 are as large as the test set.
