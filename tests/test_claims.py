@@ -23,6 +23,7 @@ from context_nmt.files import read_json, write_lines
 from context_nmt.measures.rows import Measure, Row
 from context_nmt.report import further_verdicts, verdicts
 from context_nmt.report.claim_rows import (
+    JUDGED_ELSEWHERE,
     ClaimRow,
     claim_rows,
     counts_of,
@@ -31,7 +32,7 @@ from context_nmt.report.claim_rows import (
 from context_nmt.report.further_verdicts import read_pilot
 from context_nmt.report.outcomes import outcomes_of
 from context_nmt.report.pictures import draw_claims
-from context_nmt.report.published import Claim, MeasureSpec, Preregistration, read_papers
+from context_nmt.report.published import Claim, MeasureSpec, Preregistration, papers_judged_by, read_papers
 from context_nmt.report.verdicts import (
     VERDICTS,
     Confound,
@@ -162,14 +163,33 @@ def test_a_preregistered_claim_is_judged_on_its_seeds_alone(first, seeds, named)
 def test_a_rerun_judges_the_claims_on_its_systems_by_its_own_seeds(first):
     results = in_folder(first, five_seeds(first, dual_context_encoder=CLEAR))
     plan = Preregistration(commit="c", seeds=tuple(range(1, 11)), level=0.04, reruns=(results.folder,))
-    other = replace(OPENS, says="about a system that it lacks", variant="lacking")
-    paper = replace(PAPER, tables=(), experiment="whole", claims=(OPENS, other), preregistration=plan)
-    judged_again = paper.judged_by(results.folder, results.settings)
-    (own,) = claim_rows({"paper": judged_again}, [results])
-    assert (own.verdict, own.experiment, own.seeds) == ("supported", results.folder, [1, 2, 3, 4, 5])
-    assert own.adjusted_p == pytest.approx(2 * own.p)  # the other claim is a test with p = 1
-    assert "seeds 1 to 5 (1 supported)" in Chapter("paper", judged_again, [own], []).preregistered
-    assert paper.judged_by("whole", results.settings) == paper
+    second_look = Preregistration(commit="d", seeds=(1, 2), level=0.01)
+    claims = {
+        "here": OPENS,
+        "without its rival": replace(OPENS, against=("lacking",)),
+        "with other systems": replace(OPENS, variant="lacking", smaller=("dual_context_encoder", "transformer")),
+        "in a second look": replace(OPENS, experiment="more", preregistration=second_look),
+        "judged elsewhere": replace(OPENS, experiment="another"),
+        "cost": replace(OPENS, measure=MeasureSpec(metric="training_speed")),
+    }
+    claims = tuple(replace(claim, says=name) for name, claim in claims.items())
+    paper = replace(PAPER, tables=(), experiment="whole", claims=claims, preregistration=plan)
+    again = papers_judged_by(results, {"paper": paper})["paper"]
+    here = [claim.says for claim in again.claims if claim.experiment == results.folder]
+    assert here == ["here", "with other systems"]
+    assert again.claims[3:] == paper.claims[3:]
+
+    rows = claim_rows({"paper": again}, [results])
+    judged_here = [row for row in rows if row.kind != JUDGED_ELSEWHERE]
+    found = [(row.verdict, row.seeds, row.preregistered) for row in judged_here]
+    assert found == [("supported", [1, 2, 3, 4, 5], False)] * 2
+    assert all(row.adjusted_p == pytest.approx(2 * row.p) for row in judged_here)  # of four tests, two have p = 1
+    chapter = Chapter("paper", again, rows, [])
+    assert not chapter.preregistered
+    assert {"whole", "2"} <= {*chapter.rerun.replace("(", " ").split()}
+
+    for wrong in (first, changed(results, seeds=(1, 11))):  # another experiment, and seeds that are not preregistered
+        assert papers_judged_by(wrong, {"paper": paper})["paper"] == paper
 
 
 def test_preregistered_claims_are_counted_even_if_they_cannot_be_tested(first):

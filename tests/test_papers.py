@@ -23,7 +23,7 @@ from context_nmt.report.published import COST_METRICS, ITERATIONS_METRIC, read_p
 from context_nmt.report.tables import TIMES
 from context_nmt.results.reading import read_results
 from context_nmt.results.speeds import Speeds, read_speeds
-from context_nmt.settings.parameters import read_parameters
+from context_nmt.settings.parameters import read_parameters, training_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -188,7 +188,11 @@ def test_a_rerun_has_some_of_the_preregistered_seeds_and_systems(paper):
     for name in paper.preregistration.reruns if paper.preregistration else ():
         again = read_parameters(ROOT / "experiments" / name / "params.yaml")
         assert {*again.seeds} <= {*paper.preregistration.seeds}
-        assert all(again.recipe(variant) == whole.recipe(variant) for variant in again.variants)
+        assert all(getattr(again, key) == getattr(whole, key) for key in ("corpus", "text", "units", "significance"))
+        for variant, settings in again.variants.items():
+            assert again.recipe(variant) == whole.recipe(variant)
+            assert training_of(again.train, variant) == training_of(whole.train, variant)
+            assert settings.baseline == whole.variants[variant].baseline
 
 
 def test_the_pilot_is_of_claims_that_there_are():

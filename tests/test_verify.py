@@ -385,6 +385,16 @@ def test_both_measures_of_a_system_are_compared(tree, again, call, monkeypatch):
     assert "any of 4" in printed
 
 
+def test_a_rerun_is_checked_by_its_own_verdicts(call, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    folder, claim = "experiments/miniature-dual-contextual-avx2", "enc-dc-is-better-than-the-transformer"
+    status, printed, errors = call("verify", "dual_contextual", claim, "--experiment", folder)
+    assert status == 0, errors
+    assert printed.startswith(f"dual_contextual/{claim}: agrees: supported\n")
+    outcome = retraining.designated_outcome(Experiment(Path(folder)), "dual_contextual", claim)
+    assert outcome.results.settings.seeds == (6, 7, 8, 9, 10)
+
+
 @pytest.mark.parametrize("copy", [".", "metrics", "../clone", "../empty"])
 def test_a_copy_is_outside_the_project_and_at_its_commit(tree, copy):
     git(".", "init", "--quiet")

@@ -174,7 +174,7 @@ def show(
         str | None,
         typer.Option(
             help="The word to select, in upper or lower case. Without --document and --sentence, the first sentence"
-            " whose reference has it is shown."
+            " with it in the reference, or else in the source, is shown."
         ),
     ] = None,
     sentences: Annotated[

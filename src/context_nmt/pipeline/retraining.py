@@ -17,7 +17,7 @@ from context_nmt.files import UserError, replacing
 from context_nmt.measures.rows import read_rows
 from context_nmt.pipeline.dvc import git
 from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, Outcome, outcomes_of
-from context_nmt.report.published import read_papers
+from context_nmt.report.published import papers_judged_by, read_papers
 from context_nmt.report.verification import choose_claims
 from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.table import Results
@@ -67,8 +67,11 @@ class NewRun:
 
 def designated_outcome(experiment: Experiment, paper: str, claim: str) -> Outcome:
     """Return a claim in the experiment that judges it; raise UserError if it has no numbers or needs no training."""
-    (of_claim,) = choose_claims(read_papers(), paper, claim).values()
-    outcome = next((found for found in outcomes_of(*of_claim, read_all(experiment)) if found.is_designated), None)
+    papers = read_papers()
+    choose_claims(papers, paper, claim)  # an unknown name is an error before anything is read
+    experiments = read_all(experiment)
+    (of_claim,) = choose_claims(papers_judged_by(experiments[0], papers), paper, claim).values()
+    outcome = next((found for found in outcomes_of(*of_claim, experiments) if found.is_designated), None)
     if outcome is None:
         raise UserError(f"{claim}: there are no committed numbers to compare with; `{of_claim[1].command}` makes them")
     if outcome.claim.is_cost:

@@ -77,7 +77,9 @@ class ClaimRow(DescribedModel):
         description="primary: one of the few claims that the paper rests on (Holm's correction); secondary: all others"
         " (Benjamini and Hochberg's)"
     )
-    preregistered: bool = Field(description="whether its seeds and its level were written down before the runs")
+    preregistered: bool = Field(
+        description="whether its seeds and level were written down before the runs; false in a rerun"
+    )
     direction: Literal["higher", "not_lower", "lower", "equal"] = Field(description="what it says about `difference`")
     alike: float | None = Field(description="the largest difference between systems that are alike")
     published: list[float] = Field(description="published differences, one per column of the paper's table")
@@ -318,7 +320,7 @@ def _make_row(name: str, paper: Paper, judged: _Judged) -> ClaimRow:
         says=claim.says,
         place=claim.place,
         family="primary" if claim.primary else "secondary",
-        preregistered=claim.preregistration is not None,
+        preregistered=claim.preregistration is not None and not claim.preregistration.rerun_of,
         direction=claim.direction,
         alike=claim.alike,
         published=published,

@@ -61,7 +61,7 @@ VERDICT_STYLES: dict[str, dict[str, Any]] = {  # distinguished by shape and fill
 PUBLISHED_STYLE: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "white"}
 CLAIMS_LEGEND_TITLE = (
     "Difference in BLEU; right of 0: as the paper claims; bars: 95% interval over seeds;\n"
-    "grey: does not answer the claim; no bar: too few seeds; published only: not run, or out of date"
+    "grey: does not answer the claim; no bar: too few seeds; published only: no result here"
 )
 CLAIM_LINE_LENGTH = 40  # characters
 INCHES_PER_CLAIM = 0.36

@@ -12,8 +12,8 @@ from typing import Literal
 from context_nmt.files import UserError, read_yaml
 from context_nmt.measures.rows import NLL, Measure
 from context_nmt.results.metrics import SIGNIFICANCE_LEVEL, decimals_of, is_score
+from context_nmt.results.table import Results
 from context_nmt.settings import Checked, check
-from context_nmt.settings.parameters import ExperimentSettings
 from context_nmt.settings.text import CorpusSettings
 
 PAPERS_FOLDER = Path(__file__).with_name("papers")
@@ -194,8 +194,9 @@ class Preregistration(Checked):
     commit: str  # of the page, before these seeds were trained
     seeds: tuple[int, ...]
     level: float  # of primary claims, which may be tested once more
-    # experiments that train some of these systems and seeds again; their own reports judge the claims on their seeds
+    # experiments that train some of these systems and seeds again; see `papers_judged_by`
     reruns: tuple[str, ...] = ()
+    rerun_of: str = ""  # in a rerun, the experiment that judges the claims on all seeds
     remarks: tuple[str, ...] = ()  # what a reader of the verdicts must know
 
 
@@ -219,7 +220,7 @@ class Claim(Checked):
     against_tags: tuple[int | str, ...] = ()  # tags of the system's own measure, each of which it must hold against
     to: float | Literal["human"] | None = None  # a number to compare with, or the human translation's number
     gains: bool = False  # compare the gains of both systems over their own baselines
-    primary: bool = False  # one of the few claims that the paper stands on
+    primary: bool = False  # one of the few claims that the paper rests on
     direction: Literal["higher", "not_lower", "lower", "equal"] = "higher"
     margin: float | None = None  # systems that differ by at most this are alike; of speeds, a share; else BLEU_MARGIN
     published: float | None = None  # the difference in the paper's text, if it is not in the table
@@ -303,24 +304,6 @@ class Paper(Checked):
         )
         object.__setattr__(self, "claims", claims)
 
-    def judged_by(self, experiment: str, settings: ExperimentSettings) -> "Paper":
-        """Return the paper as a rerun of its preregistered runs judges it; for all others, the paper itself."""
-        plan = self.preregistration
-        if plan is None or experiment not in plan.reruns:
-            return self
-        own = replace(plan, seeds=settings.seeds, reruns=())
-        claims = tuple(
-            replace(
-                claim,
-                experiment=experiment if {claim.variant, *claim.against} <= {*settings.variants} else claim.experiment,
-                preregistration=own,
-            )
-            if claim.preregistration == plan
-            else claim
-            for claim in self.claims
-        )
-        return replace(self, preregistration=own, claims=claims)
-
     def citation(self) -> str:
         """Return authors, year, title, venue and link on one line."""
         return f"{', '.join(self.authors)} ({self.year}). {self.title}. {self.venue}. {self.link}"
@@ -347,6 +330,31 @@ def read_papers(folder: Path = PAPERS_FOLDER) -> dict[str, Paper]:
         raise UserError(f"{folder}: no paper in this folder")
     papers = {path.stem: check(Paper, read_yaml(path), where=path.name) for path in paths}
     return dict(sorted(papers.items(), key=lambda named: named[1].place))
+
+
+def papers_judged_by(own: Results, papers: dict[str, Paper]) -> dict[str, Paper]:
+    """Return the papers as the report of an experiment judges them.
+
+    A rerun judges the claims on its systems by its own seeds, as if they were a first look. The other preregistered
+    claims stay in the correction, as tests with p = 1.
+    """
+    return {name: _judged_by_rerun(paper, own) for name, paper in papers.items()}
+
+
+def _judged_by_rerun(paper: Paper, own: Results) -> Paper:
+    plan, settings = paper.preregistration, own.settings
+    if plan is None or own.folder not in plan.reruns or not {*settings.seeds} <= {*plan.seeds}:
+        return paper
+    rerun = replace(plan, seeds=settings.seeds, reruns=(), rerun_of=paper.experiment)
+
+    def judged(claim: Claim) -> Claim:
+        if claim.preregistration != plan:
+            return claim
+        systems = ({claim.variant, *claim.against}, {*claim.smaller})
+        is_here = any(names and names <= settings.variants.keys() for names in systems)
+        return replace(claim, experiment=own.folder if is_here else claim.experiment, preregistration=rerun)
+
+    return replace(paper, preregistration=rerun, claims=tuple(map(judged, paper.claims)))
 
 
 def published_gains(paper: Paper, claim: Claim) -> tuple[list[float], int]:

@@ -10,7 +10,7 @@ from context_nmt.files import UserError, read_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.claim_rows import ClaimRow, claim_id, claim_rows, write_claims
 from context_nmt.report.outcomes import Outcome, outcomes_of
-from context_nmt.report.published import Claim, Paper, read_papers
+from context_nmt.report.published import Claim, Paper, papers_judged_by, read_papers
 from context_nmt.report.recomputation import Fault, Recomputation, is_same, read_table, recompute
 from context_nmt.results.out_of_date import results_out_of_date
 from context_nmt.results.reading import read_all
@@ -61,8 +61,7 @@ def check_claims(experiment: Experiment, paper: str = "", claim: str = "") -> It
     with TemporaryDirectory() as directory:
         folder = Path(directory)
         experiments = read_all(experiment, results_out_of_date(experiment))
-        own = experiments[0]
-        papers = {name: paper.judged_by(own.folder, own.settings) for name, paper in papers.items()}
+        papers = papers_judged_by(experiments[0], papers)
         outcomes = {
             claim_id(name, one): [*_outcomes(papers[name], one, experiments)]
             for name in papers

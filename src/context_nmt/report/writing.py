@@ -25,7 +25,7 @@ from context_nmt.report.formats import write_grid, write_page
 from context_nmt.report.further_verdicts import PILOT_SEEDS
 from context_nmt.report.pages import results_page
 from context_nmt.report.pictures import draw_claims, draw_comparison, draw_costs, draw_learning_curves
-from context_nmt.report.published import BLEU_MARGIN, Paper, read_papers
+from context_nmt.report.published import BLEU_MARGIN, Paper, papers_judged_by, read_papers
 from context_nmt.report.verdicts import DECIDED, SEEDS_FOR_VERDICT
 from context_nmt.results.metrics import format_seeds
 from context_nmt.results.reading import read_all, read_results, write_results
@@ -44,7 +44,7 @@ class Chapter:
 
     @property
     def primary(self) -> list[ClaimRow]:
-        """The few claims that the paper stands on."""
+        """The few claims that the paper rests on."""
         return [row for row in self.rows if row.family == "primary"]
 
     @property
@@ -93,10 +93,23 @@ class Chapter:
         return text + (f", and in a second look {' and '.join(looks)}" if looks else "")
 
     @property
+    def rerun(self) -> str:
+        """What a rerun judges, in a sentence; empty for other reports."""
+        plan = self.paper.preregistration
+        if not plan or not plan.rerun_of:
+            return ""
+        rows = [row for row in self.rows if row.kind != JUDGED_ELSEWHERE]
+        return (
+            f"Preregistered runs of {plan.rerun_of} were trained again here: {format_seeds(plan.seeds)}. The claims of"
+            f" {self.paper.name} on these systems are judged on these seeds alone, as if they were a first look"
+            f" ({'; '.join(counts_of(rows))}). It is not a replication, because the seeds are the same."
+        )
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of the preregistered claims must know."""
         plan = self.paper.preregistration
-        return plan.remarks if plan and self.preregistered else ()
+        return plan.remarks if plan and (self.preregistered or self.rerun) else ()
 
     @property
     def after_pilot(self) -> str:
@@ -137,7 +150,7 @@ def write_report(experiment: Experiment, out_of_date: Collection[str] = ()) -> N
     """
     experiments = read_all(experiment, out_of_date)
     own = experiments[0]
-    papers = {name: paper.judged_by(own.folder, own.settings) for name, paper in read_papers().items()}
+    papers = papers_judged_by(own, read_papers())
     rows = claim_rows(papers, experiments)
     write_claims(experiment, rows)
     in_tables = _without_parts(experiments)
