@@ -67,10 +67,8 @@ class NewRun:
 
 def designated_outcome(experiment: Experiment, paper: str, claim: str) -> Outcome:
     """Return a claim in the experiment that judges it; raise UserError if it has no numbers or needs no training."""
-    papers = read_papers()
-    choose_claims(papers, paper, claim)  # an unknown name is an error before anything is read
     experiments = read_all(experiment)
-    (of_claim,) = choose_claims(papers_judged_by(experiments[0], papers), paper, claim).values()
+    (of_claim,) = choose_claims(papers_judged_by(experiments[0], read_papers()), paper, claim).values()
     outcome = next((found for found in outcomes_of(*of_claim, experiments) if found.is_designated), None)
     if outcome is None:
         raise UserError(f"{claim}: there are no committed numbers to compare with; `{of_claim[1].command}` makes them")
