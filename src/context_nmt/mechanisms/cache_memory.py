@@ -61,6 +61,7 @@ class CacheMemory(nn.Module):
             read = self.weights(
                 scores.masked_fill(~(filled[:, None] | ~any_filled), -torch.inf).softmax(-1)
             ) @ values.to(precise)
+        read = read.to(states.dtype)
         gate = self.gate(torch.cat([states, cross_output, read], -1))
         return torch.where(any_filled, (1 - gate) * states + gate * read, states)
 
