@@ -1,4 +1,4 @@
-"""The longest files first, progress only where a test asks for it, no time limits, and a Ctrl-C that is not ignored."""
+"""Long files first, progress only where a test asks for it, no time limits, and a Ctrl-C that is not ignored."""
 
 import os
 import shutil
@@ -16,8 +16,8 @@ settings.load_profile("without_deadline")
 
 
 def pytest_collection_modifyitems(items):
-    heavy = {item.path for item in items if item.get_closest_marker("heavy")}
-    items.sort(key=lambda item: (item.path.name != "test_pipeline.py", item.path not in heavy))
+    heavy, slow = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("heavy", "slow"))
+    items.sort(key=lambda item: (item.path.name != "test_pipeline.py", item.path not in heavy, item.path not in slow))
 
 
 @pytest.fixture

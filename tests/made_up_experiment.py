@@ -1,6 +1,9 @@
 """An experiment of three made-up systems whose outputs, and so whose verdicts, are known."""
 
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import yaml
 from measured import write_flat
@@ -12,7 +15,8 @@ from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
 from context_nmt.measures.rows import NORMALIZED, SUMMED
 from context_nmt.pipeline.planning import write_plans
-from context_nmt.results.evaluation import evaluate_variant
+from context_nmt.results import evaluation
+from context_nmt.results.significance import compare
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
@@ -21,6 +25,7 @@ RAW = [line.replace(" .", ".") for line in REFERENCE]
 SYSTEMS = {"transformer": 3, "gauss": 9, "again": 3}  # every how many sentences a system errs
 MADE_UP = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 PARAMETERS, SPEEDS = MADE_UP["parameters"], MADE_UP["speeds"]
+COMPARISONS: dict[str, dict[str, Any]] = {}  # by what was compared
 
 
 def make_experiment(folder: Path, **changes: object) -> Experiment:
@@ -66,11 +71,19 @@ def write_output(experiment: Experiment, run: str, lines: list[str], **others: l
 
 
 def evaluate_all(experiment: Experiment) -> Experiment:
-    """Score and compare every run, as the stages before `report` do."""
+    """Score and compare every run, as the stages before `report` do, but no two lists of lines twice."""
     write_pairs(experiment)
-    for system in experiment.settings.systems:
-        evaluate_variant(EvaluationFolder(experiment.folder), system)
+    with patch.object(evaluation, "compare", _compare_once):
+        for system in experiment.settings.systems:
+            evaluation.evaluate_variant(EvaluationFolder(experiment.folder), system)
     return experiment
+
+
+def _compare_once(*lines_and_settings: Any, **names: str) -> dict[str, Any]:
+    key = repr((lines_and_settings, names))
+    if key not in COMPARISONS:
+        COMPARISONS[key] = compare(*lines_and_settings, **names)
+    return deepcopy(COMPARISONS[key])
 
 
 def write_contrastive(experiment: Experiment) -> None:

@@ -67,7 +67,7 @@ def test_a_table_with_its_reproduction_is_as_before(tmp_path, results, name):
     if name == "not_run":
         rows = {run: of_run for run, of_run in rows.items() if run[0] != "alone"}
     masked = {"again": results.models["again"] | {"kind": "masked"}}
-    changed = replace(results, rows=rows, models=results.models | masked, command="make repro")
+    changed = replace(results, rows=rows, models=results.models | masked)
     paper = read(tmp_path, **CASES["tables"][name])
     comparison = comparison_of(paper, changed)
     columns = [f"{column.id}: {column.label} at {column.at}, line {column.line}" for column in paper.tables[0].columns]

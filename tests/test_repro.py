@@ -83,12 +83,17 @@ def write_pipeline(folder, stages):
     (folder / "dvc.yaml").write_text(f"stages:\n{stages}")
 
 
+def make_project(folder, pipeline):
+    (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
+    write_pipeline(folder, pipeline)
+    (folder / ".dvc").mkdir()
+    (folder / ".dvc/config").write_text("[core]\n    no_scm = True\n")
+    return folder
+
+
 @pytest.fixture
 def project(tmp_path):
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(PARAMETERS))
-    write_pipeline(tmp_path, PIPELINE)
-    subprocess.run(["dvc", "init", "--no-scm", "--quiet"], cwd=tmp_path, env=environment(tmp_path), check=True)
-    return tmp_path
+    return make_project(tmp_path, PIPELINE)
 
 
 def start(project, train, *options):
@@ -301,15 +306,20 @@ CHAINED = """
 """
 
 
-@pytest.fixture
-def chained(project):
-    """Two runs of two stages, finished."""
-    write_pipeline(project, CHAINED)
+@pytest.fixture(scope="module")
+def finished_chain(tmp_path_factory):
+    project = make_project(tmp_path_factory.mktemp("chained"), CHAINED)
     for name in ("words", "train.py", "decode.py"):
         (project / name).write_text("1")
     assert finish(start(project, "", "--jobs", "2"))[0] == 0
     (project / "log").unlink()
     return project
+
+
+@pytest.fixture
+def chained(finished_chain, tmp_path):
+    """Two runs of two stages, finished."""
+    return shutil.copytree(finished_chain, tmp_path / "chained")
 
 
 def rerun(project, *options):

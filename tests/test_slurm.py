@@ -190,6 +190,7 @@ TOY["train"] |= {"teachers": [], "distilled": [], "document": []}
 TOY["training"] |= {"accumulation": 2, "maximum_updates": 240, "validate_every": 20}
 TOY |= {"download": [], "rescored": [], "external": {}}
 TOY["probing"] |= {"sentences": [], "words": []}
+STAGES = ("plan", "tokenize", "bpe", "train", "average", "decode")
 # As docs/guides has it, with the nodes noted.
 ON_TWO_NODES = """\
 launch:
@@ -203,11 +204,16 @@ launch:
 
 @pytest.fixture
 def toy(tmp_path_factory, slurm):
-    """Make a project with the real stages and a toy language."""
+    """Make a project with the real stages, from text to translations, and a toy language."""
 
-    def make():
+    def make(*variants):
         folder = tmp_path_factory.mktemp("toy")
-        made = start_project(folder, yaml.safe_dump(TOY))
+        kept = {name: TOY["variants"][name] for name in variants}
+        parameters = TOY | {"variants": kept, "train": TOY["train"] | {"bitext": [*kept]}}
+        made = start_project(folder, yaml.safe_dump(parameters))
+        pipeline = made.folder / "dvc.yaml"
+        stages = yaml.safe_load(pipeline.read_text())["stages"]
+        pipeline.write_text(yaml.safe_dump({"stages": {name: stages[name] for name in STAGES}}))
         commands = Commands(made.folder, slurm, folder / "home")
         commands.environment |= {"OMP_NUM_THREADS": "1", "DVC_SITE_CACHE_DIR": str(folder / "site")}
         commands.environment["PYTHONPATH"] = ""
@@ -228,7 +234,7 @@ def job_of(slurm, stage):
 
 
 def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy, slurm):
-    undisturbed, project = toy(), toy()
+    undisturbed, project = toy("plain", "small"), toy("plain", "small")
     undisturbed.succeed("repro")
     process = project.start("repro", "--on", "slurm", "--wait")
     jobs = project.folder / "runs/scratch/jobs"
@@ -255,7 +261,7 @@ def test_a_requeued_training_and_one_whose_node_dies_end_with_the_same_bytes(toy
 
 
 def test_two_nodes_train_one_run(toy):
-    project = toy()
+    project = toy("plain")
     (project.folder / "launch.yaml").write_text(ON_TWO_NODES)
     output = project.succeed("repro", "--on", "slurm", "--wait")
     assert {path.name for path in project.folder.glob("node-*")} == {"node-n1", "node-n2"}, output

@@ -1,7 +1,6 @@
 """The number of seeds that a comparison of two systems needs, from how much their differences vary over seeds."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from operator import sub
 from statistics import fmean, stdev
@@ -20,19 +19,6 @@ POWERS = (0.8, 0.9)
 MOST_SEEDS = 1000
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two systems with their difference for each seed, in the units of a measure."""
-
-    name: str
-    differences: tuple[float, ...]
-
-    @property
-    def deviation(self) -> float:
-        """The sample standard deviation of the differences."""
-        return stdev(self.differences)
-
-
 def power_of(difference: float, deviation: float, seeds: int, level: float) -> float:
     """Return the probability that a two-sided paired t test with `seeds` seeds finds a true difference (> 0).
 
@@ -48,40 +34,42 @@ def seeds_needed(difference: float, deviation: float, power: float, level: float
     return next((n for n in counts if deviation == 0 or power_of(difference, deviation, n, level) >= power), None)
 
 
-def pairs_of_experiment(results: Results) -> list[Pair]:
-    """Return each variant and its baseline, in BLEU on the first test set; none with fewer than three seeds."""
+def pairs_of_experiment(results: Results) -> dict[str, tuple[float, ...]]:
+    """Return BLEU minus the baseline's by seed, of each variant with three seeds or more, on the first test set."""
     settings = results.settings
     measure = Measure(settings.corpus.held_out[0], settings.significance.bleu)
-    pairs = []
+    pairs = {}
     for name in results.models:
         values, baseline = results.by_seed(name, measure), settings.variants[name].baseline
         baseline_values = results.by_seed(baseline, measure) if baseline else None
         if values and baseline_values and len(values) >= MINIMUM_SEEDS_OF_INTERVAL:
-            pairs.append(Pair(f"{name} - {baseline}", tuple(map(sub, values, baseline_values))))
+            pairs[f"{name} - {baseline}"] = tuple(map(sub, values, baseline_values))
     return pairs
 
 
-def pairs_of_paper(paper: Paper, experiments: Sequence[Results]) -> tuple[list[Pair], float]:
-    """Return the systems of the primary claims on BLEU, and the level of Holm's first step over all primary claims."""
+def pairs_of_paper(paper: Paper, experiments: Sequence[Results]) -> tuple[dict[str, tuple[float, ...]], float]:
+    """Return differences by seed for the primary claims on BLEU, and the level of Holm's first step over all."""
     primary = [claim for claim in paper.claims if claim.primary]
     pairs = {}
     for claim in (claim for claim in primary if claim.is_bleu):
         outcome = next((found for found in outcomes_of(paper, claim, experiments) if found.is_designated), None)
         if outcome and outcome.hardest_rival and len(outcome.differences) >= MINIMUM_SEEDS_OF_INTERVAL:
-            name = f"{outcome.system.variant} - {outcome.hardest_rival.variant}"
-            pairs[name] = Pair(name, outcome.differences)
+            pairs[f"{outcome.system.variant} - {outcome.hardest_rival.variant}"] = outcome.differences
     level = min((claim.level for claim in primary), default=SIGNIFICANCE_LEVEL)
-    return [*pairs.values()], level / max(1, len(primary))
+    return pairs, level / max(1, len(primary))
 
 
-def power_table(pairs: Sequence[Pair], differences: Sequence[float], level: float) -> list[tuple[str, ...]]:
-    """Build a table: the seeds needed by each pair, and by all with their pooled deviation."""
+def power_table(
+    pairs: Mapping[str, Sequence[float]], differences: Sequence[float], level: float
+) -> list[tuple[str, ...]]:
+    """Build a table: the seeds needed by each pair of systems, and by all with their pooled deviation."""
     rows = [("systems", "seeds", "deviation", *(f"{difference:g}" for difference in differences))]
-    deviations = [pair.deviation for pair in pairs]
-    pooled = sqrt(fmean(deviation**2 for deviation in deviations))
+    deviations = {name: stdev(by_seed) for name, by_seed in pairs.items()}
+    pooled = sqrt(fmean(deviation**2 for deviation in deviations.values()))
+    span = f"({min(deviations.values()):.2f} to {max(deviations.values()):.2f})"
     for name, count, deviation, text in (
-        *((pair.name, str(len(pair.differences)), pair.deviation, f"{pair.deviation:.2f}") for pair in pairs),
-        ("pooled", "", pooled, f"{pooled:.2f} ({min(deviations):.2f} to {max(deviations):.2f})"),
+        *((name, str(len(pairs[name])), deviation, f"{deviation:.2f}") for name, deviation in deviations.items()),
+        ("pooled", "", pooled, f"{pooled:.2f} {span}"),
     ):
         cells = []
         for difference in differences:

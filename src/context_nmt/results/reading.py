@@ -23,9 +23,7 @@ RESULT_COLUMNS = (  # of results.csv
 )
 
 
-def read_results(
-    experiment: Experiment, name: str = "", command: str = "", out_of_date: Collection[str] = ()
-) -> Results:
+def read_results(experiment: Experiment, name: str = "", out_of_date: Collection[str] = ()) -> Results:
     """Read metrics/ of an experiment, which may have run only in part; `out_of_date` lists systems.
 
     If `earlier_code` still accepts their results, they are marked with its commit instead. Raise UserError for a broken
@@ -56,7 +54,6 @@ def read_results(
             (name, seed): processors for name, runs in curves.items() for seed, (_, processors) in runs.items()
         },
         name=name,
-        command=command,
         out_of_date=tuple(
             name for name in (*variants, *settings.external) if name in out_of_date and (not commit or name in then)
         ),
@@ -66,20 +63,11 @@ def read_results(
 
 def read_all(experiment: Experiment, out_of_date: Collection[str] = ()) -> list[Results]:
     """Read an experiment, of which some systems are out of date, and, if it is the one in the root, all others."""
-    own_folder = experiment.parameters.resolve().parent
-    root = (own_folder / experiment.settings.root).resolve()
-    if own_folder != root:
-        return [read_results(experiment, "", f"make repro NAME={own_folder.relative_to(root).name}", out_of_date)]
-    other_experiments = [
-        Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml"))
-    ]
-    return [
-        read_results(experiment, "", "make repro", out_of_date),
-        *(
-            read_results(other, other.folder.name, f"make repro NAME={other.folder.name}", variants_out_of_date(other))
-            for other in other_experiments
-        ),
-    ]
+    own = read_results(experiment, out_of_date=out_of_date)
+    if own.folder:
+        return [own]
+    others = (Experiment(path.parent) for path in sorted(experiment.folder.glob("experiments/*/params.yaml")))
+    return [own, *(read_results(other, other.folder.name, variants_out_of_date(other)) for other in others)]
 
 
 def _read_curves(experiment: Experiment, variant: str) -> Iterator[tuple[int, tuple[pd.DataFrame, str]]]:

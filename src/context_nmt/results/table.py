@@ -50,7 +50,6 @@ class Results:
     name: str = ""  # the experiment's folder under experiments/; empty for the one that the report is about
     out_of_date: tuple[str, ...] = ()  # systems whose results come from other code, settings or inputs
     earlier_code: str = ""  # the commit whose code made the other results, if they have not been remade since
-    command: str = ""  # what brings the experiment up to date, run in the project's root
 
     @property
     def settings(self) -> ExperimentSettings:
@@ -85,6 +84,11 @@ class Results:
         """The name of its folder under experiments/; empty for the experiment in the root."""
         folder = self.experiment.parameters.resolve().parent
         return "" if (folder / self.settings.root).resolve() == folder else folder.name
+
+    @property
+    def command(self) -> str:
+        """The command that brings the experiment up to date, in the root."""
+        return f"make repro NAME={self.folder}".removesuffix(" NAME=")
 
     @property
     def title(self) -> str:
