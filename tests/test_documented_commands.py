@@ -43,7 +43,6 @@ OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experimen
 OWN_MECHANISM = "docs/guides/own-mechanism.md"
 WORDS = {  # a caveat of metrics/claims.json: what README.md says of it
     "may only learn faster": "learns faster",
-    "waits for seeds 13 to 15": "shortcuts have seven seeds of ten",
     "one teacher, memorised training text": "learn from one teacher's translations and memorise",
     "trained longer than its rival": "is trained longer",
     "the corpus refers up to three sentences back": "up to three sentences back",
