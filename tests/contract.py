@@ -164,17 +164,15 @@ def check_updates(mechanism: Mechanism, slot: str, facts: Facts) -> None:
 
 
 def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
-    """Training in bf16 gives nearly the outputs of fp32, and gradients; so do weights in bf16, as in decoding."""
+    """Training in bf16 gives nearly the outputs of fp32, and gradients."""
     model = model_with(mechanism, slot, facts).float()
     expected = model(SOURCE, TARGETS)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         states = model(SOURCE, TARGETS)
     states.float().sum().backward()
-    with torch.no_grad():
-        decoded = model.bfloat16()(SOURCE, TARGETS)
-    for errors in ((states.float() - expected).abs(), (decoded.float() - expected).abs()):
-        assert errors.square().mean().sqrt() < 0.1, errors
-        assert errors.max() < 0.5, errors
+    errors = (states.float() - expected).abs()
+    assert errors.square().mean().sqrt() < 0.1, errors
+    assert errors.max() < 0.5, errors
 
 
 def check_recorded(mechanism: Mechanism, slot: str, facts: Facts) -> None:
