@@ -702,6 +702,11 @@ def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(f
     assert len(set(shapes)) == len(shapes) == 4
     ticks = [float(text.replace("−", "-")) for text in shown if re.fullmatch(r"−?[\d.]+", text)]  # noqa: RUF001
     assert len({round(after - before, 6) for before, after in pairwise(ticks) if after > before}) == 1
+    beyond = rows[0].model_copy(update={"difference": 43.8, "low": 20.0, "high": 68.0})
+    assert draw_claims({"A paper": [beyond, *rows[1:]]}, tmp_path / "beyond.svg")
+    shown = texts(tmp_path / "beyond.svg")
+    assert "+43.8 →" in shown
+    assert max(float(text) for text in shown if re.fullmatch(r"[\d.]+", text)) <= 8
     nothing = judged(first, replace(SCORES, variant="never", published=0.7))
     assert not draw_claims({"A paper": nothing}, tmp_path / "none.svg")
     assert not (tmp_path / "none.svg").exists()

@@ -213,7 +213,7 @@ def toy(tmp_path_factory, slurm):
         made = start_project(folder, yaml.safe_dump(parameters))
         pipeline = made.folder / "dvc.yaml"
         stages = yaml.safe_load(pipeline.read_text())["stages"]
-        pipeline.write_text(yaml.safe_dump({"stages": {name: stages[name] for name in STAGES}}))
+        pipeline.write_text(yaml.safe_dump({"stages": {name: stages[name] for name in STAGES}}, sort_keys=False))
         commands = Commands(made.folder, slurm, folder / "home")
         commands.environment |= {"OMP_NUM_THREADS": "1", "DVC_SITE_CACHE_DIR": str(folder / "site")}
         commands.environment["PYTHONPATH"] = ""

@@ -36,7 +36,7 @@ from context_nmt.report.verdicts import (
     OPEN,
     SUPPORTED,
 )
-from context_nmt.results.metrics import is_score
+from context_nmt.results.metrics import format_difference, is_score
 from context_nmt.results.seed_tests import Sample
 from context_nmt.results.table import Difference, Results
 
@@ -65,6 +65,7 @@ CLAIMS_LEGEND_TITLE = (
 )
 CLAIM_LINE_LENGTH = 40  # characters
 INCHES_PER_CLAIM = 0.36
+END_OF_CLAIMS_AXIS = 8  # BLEU; one large difference would make the others too small to see
 
 LABEL_LENGTH = 30  # characters of a line beside a panel
 LONGEST_TICK_LABELS = 30  # characters that fit below a panel, side by side
@@ -138,6 +139,8 @@ def draw_claims(claims: dict[str, Sequence[ClaimRow]], path: Path) -> bool:
             label.set_fontweight("bold" if isinstance(row, str) else "normal")
         panel.tick_params(axis="x", top=True, labeltop=True, labelsize=9)
         panel.tick_params(axis="y", length=0)
+        low, high = panel.get_xlim()
+        panel.set_xlim(max(low, -END_OF_CLAIMS_AXIS), min(high, END_OF_CLAIMS_AXIS))
         verdicts = {row.verdict for row in drawn if row.difference is not None}
         styles = {verdict: style for verdict, style in VERDICT_STYLES.items() if verdict in verdicts}
         if any(row.published for row in drawn):
@@ -157,7 +160,12 @@ def _draw_claim(panel: Axes, number: int, row: ClaimRow) -> None:
         return
     mean, ends = sign * row.difference, sorted(sign * end for end in (row.low, row.high) if end is not None)
     style: dict[str, Any] = {"linestyle": "none", "capsize": 2, "linewidth": 1.4} | VERDICT_STYLES[row.verdict]
-    panel.errorbar([mean], [number + (0.2 if published else 0)], xerr=interval_bar(mean, ends), **style)
+    height = number + (0.2 if published else 0)
+    panel.errorbar([mean], [height], xerr=interval_bar(mean, ends), **style)
+    if abs(mean) > END_OF_CLAIMS_AXIS:
+        number_text, to_edge = format_difference(mean, 1), panel.get_yaxis_transform()
+        edge, side, text = (0.98, "right", f"{number_text} →") if mean > 0 else (0.02, "left", f"← {number_text}")
+        panel.text(edge, height, text, transform=to_edge, ha=side, va="center", fontsize=9, color=style["color"])
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> bool:
