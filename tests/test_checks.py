@@ -61,10 +61,6 @@ def problems_of(project, *, before_run=False):
     return [line.removeprefix(f"{folder}/") for line in lines]
 
 
-def test_the_experiments_of_this_project_pass():
-    assert check_experiments(ROOT) == len(experiments(ROOT))
-
-
 @pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
 def test_the_text_of_the_experiments_of_this_project_is_complete(folder):
     check_before_run(ROOT, folder)
