@@ -45,3 +45,10 @@ def test_it_follows_the_equations():
         gate = torch.sigmoid(module.gate[0](torch.cat([states[0, position], current[0, position], read])))
         expected = (1 - gate) * states[0, position] + gate * read
         assert_close(module(states, context)[0, position], expected, **EXACT)
+    low = SentenceContext(
+        before={name: of.bfloat16() if of.is_floating_point() else of for name, of in previous.items()},
+        current_cross_output=current.bfloat16(),
+    )
+    precise = module(states, context)
+    rounded = module.bfloat16()(states.bfloat16(), low)  # weights in bf16, as in decoding
+    assert_close(rounded.double(), precise, rtol=0, atol=0.1)

@@ -61,6 +61,11 @@ def problems_of(project, *, before_run=False):
     return [line.removeprefix(f"{folder}/") for line in lines]
 
 
+def test_experiments_without_a_problem_are_counted(project):
+    """`make check` checks the experiments of this project."""
+    assert check_experiments(project) == len(experiments(project)) == 3
+
+
 @pytest.mark.parametrize("folder", experiments(ROOT), ids=lambda folder: folder.name)
 def test_the_text_of_the_experiments_of_this_project_is_complete(folder):
     check_before_run(ROOT, folder)
