@@ -3,7 +3,10 @@
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,6 +21,19 @@ settings.load_profile("without_deadline")
 def pytest_collection_modifyitems(items):
     heavy, slow = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("heavy", "slow"))
     items.sort(key=lambda item: (item.path.name != "test_pipeline.py", item.path not in heavy, item.path not in slow))
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory):
+    """Variables of an environment in which stages start without importing libraries; see warm/server.py."""
+    folder, address = Path(__file__).parent / "warm", tmp_path_factory.mktemp("warm") / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(address))
+        listener.listen()
+        words = [sys.executable, folder / "server.py", str(listener.fileno())]
+        own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
+        with subprocess.Popen(words, env=own, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
+            yield {"WARM": str(address), "PYTHONPATH": str(folder)}
 
 
 @pytest.fixture

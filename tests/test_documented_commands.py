@@ -295,10 +295,11 @@ def is_left_out(page, line):
 class Reader:
     """Somebody at a shell in the project."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, warm):
         self.folder, self.place = folder / "project", folder
-        own = {"OMP_NUM_THREADS": "1", "DATA_MIRROR": str(folder / "mirror"), "PYTHONPATH": str(self.folder / "src")}
-        self.environment = environment(folder, **own)
+        search_path = f"{self.folder / 'src'}:{warm['PYTHONPATH']}"
+        own = {"OMP_NUM_THREADS": "1", "DATA_MIRROR": str(folder / "mirror"), "PYTHONPATH": search_path}
+        self.environment = environment(folder, **warm | own)
 
     def run(self, script, folder="."):
         """Run a script in a folder of the project; return the folder where it ends and what it printed."""
@@ -371,9 +372,9 @@ def tiny(parameters, variants, **changes):
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory):
+def reader(tmp_path_factory, warm):
     """In a copy of the project with tiny experiments, the default one of which has run."""
-    reader = Reader(tmp_path_factory.mktemp("reader"))
+    reader = Reader(tmp_path_factory.mktemp("reader"), warm)
     for name in (".dvc", "src", "stages", "tests", "benchmarks"):
         skip = shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
         shutil.copytree(ROOT / name, reader.folder / name, ignore=skip)

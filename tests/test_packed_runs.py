@@ -59,9 +59,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def project(folder):
+def project(folder, warm):
     """A project with text up to date, and one that is the same but for its name."""
-    project = start_project(folder, yaml.safe_dump(VALUES, sort_keys=False))
+    project = start_project(folder, yaml.safe_dump(VALUES, sort_keys=False), **warm)
     project.repro("bpe")
     project.commit("text")
     for name in ("reference", "other"):

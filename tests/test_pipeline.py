@@ -1,4 +1,4 @@
-"""The whole pipeline through DVC, on a toy language, in a repository of its own; about two minutes.
+"""The whole pipeline through DVC, on a toy language, in a repository of its own.
 
 The tests of this file share one repository and run in their order, each from the state that the one before it left.
 """
@@ -282,11 +282,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def project(folder):
-    return start_project(folder, PARAMETERS)
+def project(folder, warm):
+    return start_project(folder, PARAMETERS, **warm)
 
 
-def start_project(folder, parameters):
+def start_project(folder, parameters, **variables):
     """The project's code and dvc.yaml with the toy corpus, committed, nothing run."""
     (folder / "home").mkdir()
     made, mirror = folder / "project", folder / "mirror/spare"
@@ -306,7 +306,7 @@ def start_project(folder, parameters):
     (made / "external/person").mkdir(parents=True)
     for split in ("valid", "test", "later"):
         shutil.copy(made / f"data/toy/{split}.yy", made / f"external/person/{split}.txt")
-    project = Project(made, environment(folder / "home", **own))
+    project = Project(made, environment(folder / "home", **own | variables))
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.commit("start")
     return project
@@ -314,7 +314,7 @@ def start_project(folder, parameters):
 
 @pytest.fixture(scope="module")
 def finished(project, folder):
-    """The project after one `dvc repro`, committed; and a clone that was made before it."""
+    """The project after one `dvc repro`, each stage in a new process, committed; and a clone made before it."""
     project.before = project.clone(folder / "before")
     log = folder / "opened"
     log.mkdir()
@@ -560,7 +560,7 @@ def test_new_translations_from_a_file_run_their_scores_alone_and_a_label_the_tab
     assert finished.json("metrics/results.json")["person"]["valid"]["sacrebleu"]["mean"] == 100.0
 
 
-def test_a_project_out_of_the_source_distribution_runs(tmp_path):
+def test_a_project_out_of_the_source_distribution_runs(tmp_path, warm):
     """Installed, `context-nmt new` makes a folder that needs nothing of this repository."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     options = ["--no-deps", "--no-build-isolation", "--no-index"]
@@ -571,7 +571,7 @@ def test_a_project_out_of_the_source_distribution_runs(tmp_path):
     subprocess.run([*pip, "wheel", *options, archive, "--wheel-dir", str(tmp_path)], check=True, capture_output=True)
     subprocess.run([*pip, "install", *options, "--target", "site", *tmp_path.glob("*.whl")], cwd=tmp_path, check=True)
     shutil.rmtree(copy)
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    environment = os.environ | warm | {"PYTHONPATH": f"{tmp_path / 'site'}:{warm['PYTHONPATH']}"}
 
     def command(*words, cwd=tmp_path):
         subprocess.run([sys.executable, "-m", "context_nmt", *words], cwd=cwd, env=environment, check=True)

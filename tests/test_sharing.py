@@ -98,9 +98,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def first(folder):
+def first(folder, warm):
     """A project with one system, run, committed and pushed to a DVC remote."""
-    project = start_project(folder, yaml.safe_dump(PLAIN, sort_keys=False))
+    project = start_project(folder, yaml.safe_dump(PLAIN, sort_keys=False), **warm)
     shutil.copy(ROOT / "Makefile", project.folder)
     project.repro()
     project.commit("results")
