@@ -45,7 +45,7 @@ WORDS = {  # a caveat of metrics/claims.json: what README.md says of it
     "may only learn faster": "learns faster",
     "one teacher, memorised training text": "learn from one teacher's translations and memorise",
     "the corpus refers up to three sentences back": "up to three sentences back",
-    "with 0.8 × the training tokens": "HAN reads 0.8 times as many words",
+    "with 0.8 × the training tokens": "HAN reads 0.8 times as many words",  # noqa: RUF001
 }
 ALL = [OWN_CORPUS, "README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
 PAGES = list(dict.fromkeys(ALL))
