@@ -24,16 +24,17 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def warm(tmp_path_factory):
+def warm():
     """Variables of an environment in which stages start without importing libraries; see warm/server.py."""
-    folder, address = Path(__file__).parent / "warm", tmp_path_factory.mktemp("warm") / "socket"
+    folder, name = Path(__file__).parent / "warm", f"context-nmt-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(address))
+        listener.bind(f"\0{name}")
         listener.listen()
         words = [sys.executable, folder / "server.py", str(listener.fileno())]
         own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"OMP_NUM_THREADS": "1"}
-        with subprocess.Popen(words, env=own, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
-            yield {"WARM": str(address), "PYTHONPATH": str(folder)}
+        server = subprocess.Popen(words, env=own, stdin=subprocess.PIPE, pass_fds=[listener.fileno()])
+    with server:
+        yield {"WARM_SERVER": name, "PYTHONPATH": str(folder)}
 
 
 @pytest.fixture

@@ -48,14 +48,17 @@ def become_stage(connection):
     """Fork once more: return in the process that has the request's streams, folder and variables; the other waits."""
     _, streams, *_ = socket.recv_fds(connection, 1, 3)
     answer = connection.makefile("rw")
-    arguments, folder, variables = json.load(answer)
+    arguments, folder, variables, ignores_interrupts = json.loads(answer.readline())
     stage = os.fork()
     if stage:
         print(stage, file=answer, flush=True)
+        if connection in select.select([os.pidfd_open(stage), connection], [], [])[0]:  # its client has been killed
+            os.kill(stage, signal.SIGKILL)
         _, status = os.waitpid(stage, 0)
         print(os.waitstatus_to_exitcode(status), file=answer, flush=True)
         os._exit(0)
     connection.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN if ignores_interrupts else signal.default_int_handler)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

@@ -8,18 +8,20 @@ import os
 import signal
 import socket
 import sys
+import traceback
 
 
 def run_there(address, arguments):
     """Run a stage in the server, with this process's streams, folder and variables, and end as it ends."""
     with socket.socket(socket.AF_UNIX) as server:
-        server.connect(address)
+        server.connect(f"\0{address}")
         socket.send_fds(server, [b"\0"], [0, 1, 2])
-        server.sendall(json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode())
-        server.shutdown(socket.SHUT_WR)
+        ignores_interrupts = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        request = json.dumps([arguments, os.getcwd(), dict(os.environ), ignores_interrupts])
+        server.sendall(f"{request}\n".encode())
         answer = server.makefile()
         stage = int(answer.readline())
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGTERM,) if ignores_interrupts else (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: os.kill(stage, number))
         status = int(answer.readline())
     if status < 0:
@@ -28,5 +30,9 @@ def run_there(address, arguments):
     os._exit(status)
 
 
-if "WARM" in os.environ and sys.orig_argv[1:3] == ["-m", "stages._run"]:
-    run_there(os.environ["WARM"], sys.orig_argv[3:])
+if "WARM_SERVER" in os.environ and sys.orig_argv[1:3] == ["-m", "stages._run"]:
+    try:
+        run_there(os.environ["WARM_SERVER"], sys.orig_argv[3:])
+    except BaseException:  # Python would print it, and run the stage here
+        traceback.print_exc()
+        os._exit(1)
