@@ -54,6 +54,7 @@ def become_stage(connection):
         print(stage, file=answer, flush=True)
         if connection in select.select([os.pidfd_open(stage), connection], [], [])[0]:  # its client has been killed
             os.kill(stage, signal.SIGKILL)
+            os._exit(1)
         _, status = os.waitpid(stage, 0)
         print(os.waitstatus_to_exitcode(status), file=answer, flush=True)
         os._exit(0)
