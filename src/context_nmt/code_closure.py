@@ -10,7 +10,6 @@ import ast
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -131,21 +130,22 @@ def module_file(module: str, root: Path) -> Path:
     raise UserError(f"no module {module}; it must be installed, or in the project's folder")
 
 
-def _needed_by(root: Path, path: Path) -> Iterator[Path]:
-    """Yield the project files that a file imports, also inside functions, the packages around it, and their data.
+@cache
+def _needed_by(root: Path, path: Path) -> tuple[Path, ...]:
+    """Return the project files that a file imports, also inside functions, the packages around it, and their data.
 
     A package's data are its own files and the files of its subfolders that are not packages.
     """
-    for module in _imported_names(path):
-        for folder in (root / "src", root):
-            base = folder / Path(*module.split("."))
-            yield from (file for file in (base / "__init__.py", base.with_suffix(".py")) if file.is_file())
+    bases = [folder / Path(*module.split(".")) for module in _imported_names(path) for folder in (root / "src", root)]
+    modules = [file for base in bases for file in (base / "__init__.py", base.with_suffix(".py"))]
     if path.is_relative_to(root / "src"):
-        yield from (file for parent in path.parents if (file := parent / "__init__.py").is_file())
+        modules += [parent / "__init__.py" for parent in path.parents]
+    data = list[Path]()
     if path.name == "__init__.py":
         folders = [path for path in path.parent.iterdir() if path.is_dir() and not (path / "__init__.py").exists()]
         files = [*path.parent.iterdir(), *(file for folder in folders for file in folder.rglob("*"))]
-        yield from (file for file in files if file.suffix in DATA_SUFFIXES)
+        data = [file for file in files if file.suffix in DATA_SUFFIXES]
+    return (*filter(Path.is_file, modules), *data)
 
 
 @cache

@@ -1,10 +1,12 @@
-"""Import all libraries, then fork a process for each stage that sitecustomize.py sends, until standard input ends.
+"""Import all libraries, then fork a process for each program that sitecustomize.py sends, until standard input ends.
 
 The argument is the descriptor of a socket that listens.
 """
 
+import atexit
 import importlib
 import json
+import logging
 import os
 import runpy
 import select
@@ -12,8 +14,12 @@ import signal
 import socket
 import sys
 
+import watching
+
 LIBRARIES = (
     "compare_mt",
+    "dvc.cli.parser",  # which imports all commands
+    "dvc.repo",
     "jinja2",
     "matplotlib.backends.backend_svg",
     "nltk",
@@ -44,18 +50,18 @@ def next_request(listener):
     sys.exit()
 
 
-def become_stage(connection):
+def become_program(connection):
     """Fork once more: return in the process that has the request's streams, folder and variables; the other waits."""
     _, streams, *_ = socket.recv_fds(connection, 1, 3)
     answer = connection.makefile("rw")
     arguments, folder, variables, ignores_interrupts = json.loads(answer.readline())
-    stage = os.fork()
-    if stage:
-        print(stage, file=answer, flush=True)
-        if connection in select.select([os.pidfd_open(stage), connection], [], [])[0]:  # its client has been killed
-            os.kill(stage, signal.SIGKILL)
+    program = os.fork()
+    if program:
+        print(program, file=answer, flush=True)
+        if connection in select.select([os.pidfd_open(program), connection], [], [])[0]:  # its client has been killed
+            os.kill(program, signal.SIGKILL)
             os._exit(1)
-        _, status = os.waitpid(stage, 0)
+        _, status = os.waitpid(program, 0)
         print(os.waitstatus_to_exitcode(status), file=answer, flush=True)
         os._exit(0)
     connection.close()
@@ -63,21 +69,42 @@ def become_stage(connection):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
-    sys.path[:1] = [folder, *filter(None, variables["PYTHONPATH"].split(os.pathsep))]
-    sys.argv = ["-m", *arguments]
+    return arguments
+
+
+def run_program(arguments):
+    """Run `python ARGUMENTS`."""
+    first, *others = arguments
+    is_module = first == "-m"
+    own_path = [] if os.path.isdir(first) else [os.getcwd() if is_module else os.path.dirname(first)]
+    sys.path[:1] = [*own_path, *filter(None, os.environ["PYTHONPATH"].split(os.pathsep))]
+    sys.argv = arguments
+    if not is_module:
+        runpy.run_path(first, run_name="__main__")
+        return
+    if others[0] == "stages._run":
+        watching.watch_stage()
+    sys.argv = ["-m", *others[1:]]
+    runpy.run_module(others[0], run_name="__main__", alter_sys=True)
 
 
 for library in LIBRARIES:
     importlib.import_module(library)
-become_stage(next_request(socket.socket(fileno=int(sys.argv[1]))))
+logging.root.handlers.clear()  # of libraries that DVC does not import
+program = become_program(next_request(socket.socket(fileno=int(sys.argv[1]))))
+status = 0
 try:
-    runpy.run_module("stages._run", run_name="__main__", alter_sys=True)
+    run_program(program)
 except SystemExit as left:
-    if not isinstance(left.code, int):
+    if not isinstance(left.code, int | None):
         raise
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(left.code)  # at once: to take all libraries down would take as long as to import them
+    status = left.code or 0
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(status)  # at once: to take all libraries down would take as long as to import them
