@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def warm():
-    """Variables of an environment in which stages start without importing libraries; see warm/server.py."""
+    """Variables of an environment in which the project's programs start with libraries imported; see warm/server.py."""
     folder, name = Path(__file__).parent / "warm", f"context-nmt-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"\0{name}")
