@@ -151,7 +151,7 @@ class Project:
         self.run("git", "commit", "--quiet", "--message", message)
 
     def repro(self, *options):
-        """The stages that `dvc repro` ran, here with a faster dvc.lock."""
+        """The stages that ran in `dvc repro`, which here writes dvc.lock faster, as in `make repro`."""
         return set(ran(self.run(sys.executable, "-m", "context_nmt.pipeline.dvc", "repro", *options)))
 
     def edit(self, old, new):

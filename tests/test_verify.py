@@ -302,13 +302,14 @@ def test_committed_intervals_are_those_of_another_library():
         seeds, names = row["seeds"], (row["system"], row["others"][0])
         first, second = (scores_by_seed(experiment, name, seeds, "sacrebleu", row["test_set"]) for name in names)
         differences = first - second
-        quantile = quantiles.setdefault(len(seeds), student_quantile(len(seeds) - 1, 0.025))
-        half = quantile * np.std(differences, ddof=1) / sqrt(len(seeds))
+        error, freedom = np.std(differences, ddof=1) / sqrt(len(seeds)), len(seeds) - 1
+        if row["p"] is not None:  # with a verdict, the variance has a prior
+            error, freedom = row["standard_error"], row["degrees_of_freedom"]
+        half = quantiles.setdefault(freedom, student_quantile(freedom, 0.025)) * error
         expected = (differences.mean(), differences.mean() - half, differences.mean() + half)
-        if row["p"] is None:  # with a verdict, the interval has the prior of the variance
-            assert (row["difference"], row["low"], row["high"]) == pytest.approx(expected, abs=2e-4), row["id"]
-            checked += 1
-    assert checked
+        assert (row["difference"], row["low"], row["high"]) == pytest.approx(expected, abs=2e-4), row["id"]
+        checked += 1
+    assert checked > 10
 
 
 @pytest.fixture

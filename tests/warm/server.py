@@ -78,19 +78,19 @@ def become_program(connection):
 
 
 def run_program(arguments):
-    """Run `python ARGUMENTS`."""
+    """Run `python ARGUMENTS`: a script, a folder, or -m and a module."""
     first, *others = arguments
-    is_module = first == "-m"
-    own_path = [] if os.path.isdir(first) else [os.getcwd() if is_module else os.path.dirname(first)]
-    sys.path[:1] = [*own_path, *filter(None, os.environ["PYTHONPATH"].split(os.pathsep))]
-    sys.argv = arguments
-    if not is_module:
+    search_path = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path]
+    if first == "-m":
+        if others[0] == "stages._run":  # not `python stages`, which only starts it: its code has no part in results
+            watching.watch_stage()
+        sys.path[:1] = [os.getcwd(), *search_path]
+        sys.argv = ["-m", *others[1:]]
+        runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path[:1] = search_path if os.path.isdir(first) else [os.path.dirname(first), *search_path]
+        sys.argv = arguments
         runpy.run_path(first, run_name="__main__")
-        return
-    if others[0] == "stages._run":
-        watching.watch_stage()
-    sys.argv = ["-m", *others[1:]]
-    runpy.run_module(others[0], run_name="__main__", alter_sys=True)
 
 
 for library in LIBRARIES:
