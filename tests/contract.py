@@ -175,6 +175,15 @@ def check_precision(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     assert errors.max() < 0.5, errors
 
 
+def check_whole_model_in_bf16(mechanism: Mechanism, slot: str, facts: Facts) -> None:
+    """A model whose weights are in bf16, as GPUs decode with, gives nearly the outputs of fp32."""
+    model = model_with(mechanism, slot, facts).float()
+    expected = model(SOURCE, TARGETS)
+    errors = (model.bfloat16()(SOURCE, TARGETS).float() - expected).abs()
+    assert errors.square().mean().sqrt() < 0.1, errors
+    assert errors.max() < 0.5, errors
+
+
 def check_recorded(mechanism: Mechanism, slot: str, facts: Facts) -> None:
     """Recording attention weights does not change the output, and the weights of a query sum to 1."""
     model = model_with(mechanism, slot, facts)
