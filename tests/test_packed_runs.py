@@ -237,6 +237,12 @@ def test_a_changed_file_of_the_archive_does_not_run(away, tmp_path):
         Project(tmp_path / "toy", away.environment).run(sys.executable, "run.py")
 
 
+def test_packages_that_are_missing_are_named(away):
+    """With -S, Python sees no installed package."""
+    with pytest.raises(AssertionError, match=r"not installed: torch==.*, pydantic=="):
+        away.run(sys.executable, "-S", "run.py")
+
+
 @pytest.mark.heavy
 def test_a_system_starts_from_packed_weights_in_the_folder_of_an_earlier_archive(reference, away, tmp_path):
     clone, later = copy_of(reference, tmp_path / "clone"), copy_of(away, tmp_path / "toy")

@@ -24,7 +24,6 @@ from typing import Any
 from context_nmt.command_line import Unfinished, one_line_errors
 from context_nmt.files import UserError, read_json, replacing, sha256, write_json
 from context_nmt.progress import say
-from context_nmt.settings.run_layout import RunLayout
 
 MANIFEST = "manifest.json"
 LENGTHS = "lengths"  # of sentences, in place of their offsets in runs/binarized, which hardly compress
@@ -100,6 +99,8 @@ class PackedRuns:
     def write_offsets(self) -> None:
         """Write where sentences start from their lengths, as the bpe stage does."""
         import numpy as np
+
+        from context_nmt.settings.run_layout import RunLayout
 
         for path in (self.folder / LENGTHS).rglob(f"*{OFFSETS}"):
             destination = RunLayout(self.folder).binarized / path.relative_to(self.folder / LENGTHS)
@@ -217,6 +218,8 @@ def _version(package: str) -> str | None:
 
 def _run_stage(folder: Path, words: list[str], device: str) -> None:
     """Do what a stage of stages/ does, without typer."""
+    from context_nmt.settings.run_layout import RunLayout
+
     name, variant, number, *options = words
     experiment, seed = RunLayout(folder), int(number)
     if name == "train":

@@ -121,7 +121,7 @@ class Chapter:
         decided = [(row, pilot) for row, pilot in pairs if pilot.verdict in DECIDED]
         held = sum(row.verdict == pilot.verdict for row, pilot in decided)
         return (
-            f"After the pilot ({PILOT_SEEDS}, 1,000 updates), {signs} of {len(pairs)} differences have the same sign;"
+            f"After the pilot ({PILOT_SEEDS}, the old recipe), {signs} of {len(pairs)} differences have the same sign;"
             f" it would have decided {len(decided)} of these claims, {held} of them with today's verdict."
         )
 
