@@ -389,10 +389,6 @@ def _caveats(
     )
     if epochs and reference_epochs and (epochs[0] > reference_epochs[1] or epochs[1] < reference_epochs[0]):
         yield f"with {fmean(epochs) / fmean(reference_epochs):.1f} {TIMES} the training tokens"
-    # In results of earlier code, all seeds have the teacher of the first seed.
-    distilled = outcome.results.settings.train.distilled
-    if outcome.results.earlier_code and any(name in distilled for name in outcome.variants):
-        yield "one teacher run for all seeds"
     for other_outcome in other_outcomes:
         interval = other_outcome.interval
         differs = interval and (interval[0] > 0 or interval[1] < 0) and other_outcome.agrees is not outcome.agrees
