@@ -1,7 +1,7 @@
 """Run the trainings, translations and analyses of an archive of `context-nmt pack`, on a machine without DVC.
 
 The unpacked archive is laid out like an experiment, with the code in src/. Its run.py calls `main`. The manifest
-names the packages that the steps import.
+names the packages that the steps import; this module imports none of them before it has checked that they are there.
 """
 
 import argparse
