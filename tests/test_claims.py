@@ -411,7 +411,7 @@ def claim_cases(first):
     yield "another text disagrees", [clear, chats], [OPENS], {}
     train = {"bitext": ("transformer", fusion), "teachers": ("transformer",), "distilled": (system,)}
     distilled = changed(clear, train=replace(first.settings.train, **train))
-    yield "a teacher per seed", [distilled], [OPENS], {}
+    yield "different training text", [distilled], [OPENS], {}
     recipes = [replace(first.settings.training, label_smoothing=number / 9) for number in range(3)]
     others = [
         opened(changed(first, training=training, root="elsewhere"), transformer=4.0, han_joint=gate)

@@ -79,6 +79,7 @@ class ContextAwareCrossAttention(MultiHeadAttention):
         """Queries [B, H, T, D/H] and keys [B, H, S, D/H] -> a [B, H, T, S]."""
         heads = heads / math.sqrt(heads.size(-1))
         psi = (heads @ keys.transpose(-2, -1)).masked_fill(~context.mask, -math.inf)
+        # on a GPU, the gate's weights may be in bf16
         gate = self.gate(heads.to(next(self.gate.parameters()).dtype)).to(heads.dtype)
         local = psi.masked_fill(~self._near(psi, context), -math.inf).softmax(-1)
         return self.attend.weights(gate * psi.softmax(-1) + (1 - gate) * local)
