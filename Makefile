@@ -24,7 +24,8 @@ endif
 EXPERIMENT := $(if $(NAME),experiments/$(NAME),.)
 INSTALLED := .venv/requirements.installed
 PIP_INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --quiet
-PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Three processes keep two cores busy while tests wait for Slurm.
+PYTEST := OMP_NUM_THREADS=1 pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 NO_REMOTE := no DVC remote is set; set one, for all experiments: .venv/bin/dvc remote add --global --default storage URL
 

@@ -237,6 +237,7 @@ def test_a_changed_file_of_the_archive_does_not_run(away, tmp_path):
         Project(tmp_path / "toy", away.environment).run(sys.executable, "run.py")
 
 
+@pytest.mark.heavy
 def test_packages_that_are_missing_are_named(away):
     """With -S, Python sees no installed package."""
     with pytest.raises(AssertionError, match=r"not installed: torch==.*, pydantic=="):
