@@ -15,7 +15,7 @@ import yaml
 from dvc.utils.serialize import dump_yaml, modify_yaml
 from made_up_experiment import SPEEDS
 from measured import write_flat
-from shell import environment, processes
+from shell import ROOT, environment, processes
 from terminal import Terminal
 
 from context_nmt.command_line import UNFINISHED_STATUS
@@ -96,12 +96,12 @@ def project(tmp_path):
     return make_project(tmp_path, PIPELINE)
 
 
-def start(project, train, *options):
+def start(project, train, *options, **variables):
     (project / "train").write_text(train)
     return subprocess.Popen(
         [sys.executable, "-m", "context_nmt", "repro", *options],
         cwd=project,
-        env=environment(project),
+        env=environment(project, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -113,10 +113,17 @@ def finish(process):
     return process.returncode, output.splitlines()
 
 
-def test_in_a_log_a_stage_says_how_far_it_is(project, monkeypatch):
+@pytest.fixture(scope="module")
+def run(warm):
+    """Runs `context-nmt repro` to its end; returns its status and lines. `processes` does not find what it starts."""
+    path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}:{warm['PYTHONPATH']}"}
+    return lambda project, train, *options: finish(start(project, train, *options, **warm | path))
+
+
+def test_in_a_log_a_stage_says_how_far_it_is(run, project, monkeypatch):
     monkeypatch.setenv(INTERVAL_VARIABLE, "0")
     (project / "go").touch()
-    status, lines = finish(start(project, COUNTING, "--jobs", "2"))
+    status, lines = run(project, COUNTING, "--jobs", "2")
     assert status == 0, lines
     for stage in ("train@one", "train@two"):
         said = [line.removeprefix(f"{stage} | ") for line in lines if line.startswith(stage)]
@@ -143,15 +150,15 @@ def log(project):
     return (project / "log").read_text().split()
 
 
-def test_stages_run_side_by_side_in_dvcs_order_and_once(project):
-    status, lines = finish(start(project, TOGETHER, "--jobs", "2"))
+def test_stages_run_side_by_side_in_dvcs_order_and_once(run, project):
+    status, lines = run(project, TOGETHER, "--jobs", "2")
     assert status == 0, lines
     ran = log(project)
     assert (ran[0], sorted(ran[1:3]), ran[3:]) == ("first", ["one", "two"], ["last"])
     share = max(1, usable_cores() // 2)
     assert {f"train@one | one has {share}", f"train@two | two has {share}"} <= set(lines)
     assert (project / "last").read_text() == "one\ntwo\n"
-    assert finish(start(project, TOGETHER, "--jobs", "2")) == (0, NOTHING_TO_DO)
+    assert run(project, TOGETHER, "--jobs", "2") == (0, NOTHING_TO_DO)
     assert log(project) == ran
 
 
@@ -207,8 +214,8 @@ def test_a_failure_stops_what_depends_on_it_and_nothing_else(project, train, sai
 
 
 @pytest.mark.parametrize("options", [("--wait",), ("--on", "slurm", "--jobs", "2")])
-def test_options_that_would_do_nothing_are_refused(project, options):
-    status, lines = finish(start(project, "", *options))
+def test_options_that_would_do_nothing_are_refused(run, project, options):
+    status, lines = run(project, "", *options)
     assert (status, len(lines)) == (1, 1)
     assert options[-1] in lines[0]
     assert not (project / "log").exists()
@@ -307,11 +314,11 @@ CHAINED = """
 
 
 @pytest.fixture(scope="module")
-def finished_chain(tmp_path_factory):
+def finished_chain(run, tmp_path_factory):
     project = make_project(tmp_path_factory.mktemp("chained"), CHAINED)
     for name in ("words", "train.py", "decode.py"):
         (project / name).write_text("1")
-    assert finish(start(project, "", "--jobs", "2"))[0] == 0
+    assert run(project, "", "--jobs", "2")[0] == 0
     (project / "log").unlink()
     return project
 
@@ -322,8 +329,8 @@ def chained(finished_chain, tmp_path):
     return shutil.copytree(finished_chain, tmp_path / "chained")
 
 
-def rerun(project, *options):
-    status, lines = finish(start(project, "", "--jobs", "2", *options))
+def rerun(run, project, *options):
+    status, lines = run(project, "", "--jobs", "2", *options)
     assert status == 0, lines
     return sorted(log(project)) if (project / "log").exists() else []
 
@@ -360,10 +367,10 @@ ON_DEMAND = "--allow-missing"
         ([lose_outputs, edit("words")], [ON_DEMAND], ALL),
     ],
 )
-def test_what_has_changed_runs_and_what_is_needed_for_that(chained, changes, options, expected):
+def test_what_has_changed_runs_and_what_is_needed_for_that(run, chained, changes, options, expected):
     for change in changes:
         change(chained)
-    assert rerun(chained, *options) == expected
+    assert rerun(run, chained, *options) == expected
     if expected == ALL:
         words = (chained / "words").read_text()
         assert (chained / "decode-two").read_text() == f"{words}train-two\ndecode-two\n"
@@ -380,12 +387,12 @@ FRAGILE = """
 """
 
 
-def test_one_rerun_is_enough_after_a_failure_whose_cause_is_taken_back(project):
+def test_one_rerun_is_enough_after_a_failure_whose_cause_is_taken_back(run, project):
     """The stage upstream then gives what it gave before, so the failed one is unchanged, without its outputs."""
     write_pipeline(project, FRAGILE)
     for words, expected in {"good": 0, "bad": 1, "good ": 0}.items():
         (project / "words").write_text(words.strip())
-        status, lines = finish(start(project, "", "--jobs", "1"))
+        status, lines = run(project, "", "--jobs", "1")
         assert status == expected, lines
     assert (project / "units/made/text").read_text() == "good"
 
@@ -398,17 +405,17 @@ SEPARATE = """
 """
 
 
-def test_a_failure_stops_nothing_of_the_second_look_that_does_not_depend_on_it(project):
+def test_a_failure_stops_nothing_of_the_second_look_that_does_not_depend_on_it(run, project):
     """Only when the text has been made again is it clear that the lost model is needed."""
     write_pipeline(project, SEPARATE)
     for name in ("words", "recipe", "luck"):
         (project / name).write_text("good\n")
-    assert finish(start(project, ""))[0] == 0
+    assert run(project, "")[0] == 0
     for name in ("text", "trained", "decoded", "other"):
         (project / name).unlink()
     (project / "words").write_text("better\n")
     (project / "luck").write_text("bad\n")
-    status, lines = finish(start(project, "", "--allow-missing"))
+    status, lines = run(project, "", "--allow-missing")
     assert status == 1
     assert "other" in lines[-1]
     assert (project / "decoded").read_text() == "better\ngood\n"
@@ -423,47 +430,48 @@ OF_ALL = """
 """
 
 
-def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(project):
+def test_one_variant_runs_with_those_it_starts_from_and_is_compared_with(run, project):
     write_pipeline(project, OF_ALL)
     variants = {"base": {}, "one": {"baseline": "base"}, "two": {}, "reader": {"baseline": "two"}}
     train = {"bitext": ["base", "one", "two"], "document": ["reader"], "document_start": "one"}
     (project / "params.yaml").write_text(yaml.safe_dump(PARAMETERS | {"variants": variants, "train": train}))
-    status, lines = finish(start(project, "", "--only", "none"))
+    status, lines = run(project, "", "--only", "none")
     assert status == 1
     assert all(name in lines[0] for name in variants)
-    assert finish(start(project, "", "--only", "one", "--only", ""))[0] == 1
+    assert run(project, "", "--only", "one", "--only", "")[0] == 1
     assert not (project / "log").exists()
-    assert rerun(project, "--only", "one") == ["base", "one", "report"]
+    assert rerun(run, project, "--only", "one") == ["base", "one", "report"]
     assert (project / "report").read_text() == "base-1\none-1\n"
-    assert rerun(project, "--only", "one") == ["base", "one", "report"]  # nothing more
+    assert rerun(run, project, "--only", "one") == ["base", "one", "report"]  # nothing more
     write_json(project / "benchmarks/variants.json", SPEEDS)
     sizes = {"kind": "autoregressive", "parameters": 1, "flops_per_target_token": 1, "slots": {}}
     write_json(project / "metrics/models.json", dict.fromkeys(variants, sizes))
     write_flat(project / "metrics/scores/two/1.csv", {"test": {"sacrebleu": 30.0}})  # by no stage in dvc.lock
-    _, lines = finish(start(project, "", "--only", "one"))
+    _, lines = run(project, "", "--only", "one")
     assert [line.split()[1] for line in lines if "(out of date)" in line] == ["two"]  # the reader has not run
     for path in ("metrics/results.md", "reports/report.md", "reports/pages/discourse.md"):
         assert "out of date" in (project / path).read_text(), path
-    assert rerun(project, "--only", "one", "--only", "reader") == ["base", "one", "reader", "report", "report", "two"]
+    ran = rerun(run, project, "--only", "one", "--only", "reader")
+    assert ran == ["base", "one", "reader", "report", "report", "two"]
 
 
 @pytest.mark.parametrize("link", [False, True], ids=["gone", "a link to nowhere"])
-def test_a_corpus_that_went_away_is_named_before_anything_runs(project, link):
+def test_a_corpus_that_went_away_is_named_before_anything_runs(run, project, link):
     for name in ("data/params.yaml", "src/dvc.yaml"):
         (project / name).parent.mkdir()
         (project / name).touch()
     if link:
         (project / "data/none").symlink_to(project / "unmounted")
-    status, lines = finish(start(project, ENDLESS))
+    status, lines = run(project, ENDLESS)
     assert (status, lines[0].startswith("error: params.yaml: corpus.name: no folder data/none; ")) == (1, True), lines
 
 
 @pytest.mark.parametrize("link", [False, True], ids=["gone", "a link to nowhere"])
-def test_an_input_that_went_away_is_named(chained, link):
+def test_an_input_that_went_away_is_named(run, chained, link):
     (chained / "words").unlink()
     if link:
         (chained / "words").symlink_to(chained / "unmounted")
-    status, lines = finish(start(chained, "", *([ON_DEMAND] if link else [])))
+    status, lines = run(chained, "", *([ON_DEMAND] if link else []))
     assert status == 1
     assert any("words" in line for line in lines), lines
     assert not link or lines == [f"error: {chained / 'words'}: no such file or folder; is its disk mounted?"]
