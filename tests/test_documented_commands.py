@@ -43,7 +43,6 @@ OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experimen
 OWN_MECHANISM = "docs/guides/own-mechanism.md"
 WORDS = {  # a caveat of metrics/claims.json: what README.md says of it
     "may only learn faster": "learns faster",
-    "waits for seeds 13 to 15": "seven of ten seeds are trained",
     "the corpus refers up to three sentences back": "up to three sentences back",
     "with 0.8 × the training tokens": "it reads the text 20 times, and HAN 11 times",  # noqa: RUF001
 }
