@@ -23,9 +23,11 @@ from context_nmt.pipeline.new_experiment import repository_files
 from context_nmt.progress import tracked
 from context_nmt.settings import some_names
 from context_nmt.settings.layout import Layout
-from context_nmt.settings.parameters import ExperimentSettings, read_parameters
+from context_nmt.settings.parameters import ExperimentSettings, read_parameters, training_of
 
 GENERATED_FILES = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
+
+_BUILT_MODELS: set[str] = set()  # experiments share models; building them is most of the time of a check
 
 
 def experiments(root: Path) -> list[Path]:
@@ -35,8 +37,6 @@ def experiments(root: Path) -> list[Path]:
 
 def check_experiments(root: Path) -> int:
     """Check all experiments of a project and return their number; raise UserError with one line per problem."""
-    from context_nmt.pipeline.planning import check_variant  # loads torch
-
     folders, catalogue = experiments(root), root / "data/params.yaml"
     problems = []
     for name in (name for names in read_catalogue(catalogue).values() for name in names):
@@ -46,9 +46,8 @@ def check_experiments(root: Path) -> int:
     for folder in tracked(folders, "experiments", len(folders), "experiments"):
         problems += _folder_problems(root, folder)
         if not _errors(read_parameters, folder / "params.yaml"):
-            settings = read_parameters(folder / "params.yaml")
-            errors = [error for variant in settings.variants for error in _errors(check_variant, settings, variant)]
-            problems += [f"{folder}/{error}" for error in dict.fromkeys(errors)]
+            errors = dict.fromkeys(_model_problems(read_parameters(folder / "params.yaml")))
+            problems += [f"{folder}/{error}" for error in errors]
     _refuse(problems)
     return len(folders)
 
@@ -170,6 +169,20 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
                     f"train.{key}: {variant} looks at previous sentences ({keys[0]}), but is trained without documents;"
                     " list it under train.document or train.continued"
                 )
+
+
+def _model_problems(settings: ExperimentSettings) -> Iterator[str]:
+    from context_nmt.pipeline.planning import check_variant  # loads torch
+
+    for variant in settings.variants:
+        names = filter(None, (variant, training_of(settings.train, variant).start))
+        models = repr([(recipe.model, recipe.slots) for recipe in map(settings.recipe, names)])
+        if models in _BUILT_MODELS:
+            continue
+        errors = _errors(check_variant, settings, variant)
+        if not errors:
+            _BUILT_MODELS.add(models)
+        yield from errors
 
 
 def _external_problems(folder: Path, settings: ExperimentSettings) -> Iterator[str]:
