@@ -124,19 +124,25 @@ def test_a_claim_is_judged_by_its_differences_over_seeds(first, measure, differe
 def test_a_document_system_has_the_control_that_continues_the_same_system_as_its_rival(first):
     results = opened(first, transformer=4.0, lexical_shortcuts_fusion=4.5, dual_context_encoder=5.0)
     variants, train = results.settings.variants, results.settings.train
-    encoder = replace(variants["dual_context_encoder"], baseline="lexical_shortcuts_fusion")
+    slots = {"encoder_output": {"mechanism": "hierarchical_attention"}}
+    encoder = replace(variants["dual_context_encoder"], slots=slots)
 
-    def rivals(*document):
-        lists = {name: getattr(train, name) for name in ("bitext", "distilled", "document", "continued")}
-        others = {name: tuple(one for one in given if one not in document) for name, given in lists.items()}
-        others["document"] = (*document, *others["document"])
-        in_documents = replace(train, **others, document_start="transformer")
-        changes = {"variants": variants | {"dual_context_encoder": encoder}, "train": in_documents}
+    def rivals(*document, **control):
+        bitext = tuple(name for name in variants if name not in document)
+        in_documents = replace(
+            train, bitext=bitext, distilled=(), document=document, continued=(), document_start="transformer"
+        )
+        changed_control = replace(variants["lexical_shortcuts_fusion"], **{"slots": {}, "training": {}} | control)
+        changed_variants = variants | {"dual_context_encoder": encoder, "lexical_shortcuts_fusion": changed_control}
+        changes = {"variants": changed_variants, "train": in_documents}
         (outcome,) = outcomes_of(PAPER, replace(OPENS, against=("transformer",)), [changed(results, **changes)])
         return [rival.variant for rival in outcome.rivals]
 
-    assert rivals("dual_context_encoder", "lexical_shortcuts_fusion") == ["lexical_shortcuts_fusion"]
-    assert rivals("dual_context_encoder") == ["transformer"]  # its baseline continues nothing
+    both = ("dual_context_encoder", "lexical_shortcuts_fusion")
+    assert rivals(*both) == ["lexical_shortcuts_fusion"]
+    assert rivals(*both, slots=slots) == ["transformer"]  # not a control
+    assert rivals(*both, training={"maximum_updates": 7}) == ["transformer"]  # continues in another way
+    assert rivals("dual_context_encoder") == ["transformer"]  # the other one continues nothing
     assert rivals() == ["transformer"]
 
 
@@ -220,7 +226,22 @@ def test_a_second_look_has_seeds_of_its_own_and_stays_in_the_family(first):
     assert twice.adjusted_p == pytest.approx(2 * twice.p)
     paper = replace(PAPER, claims=(claims[0], replace(claims[1], preregistration=again)), preregistration=plan)
     told = Chapter("paper", paper, [once, twice], []).preregistered
-    assert told.endswith("seeds 1 to 4 (1 supported; 1 open), and in a second look “two” with seeds 1 to 5 (commit c)")
+    assert told.endswith(
+        "seeds 1 to 4 (1 open), and in a second look at “two”, in commit c, seeds 1 to 5 (1 supported)"
+    )
+
+
+def test_a_second_look_changes_nothing_for_claims_without_one(first):
+    plan, again = (Preregistration(commit=commit, seeds=(1, 2, 3, 4, 5), level=0.04) for commit in ("first", "second"))
+    results = five_seeds(first, dual_context_encoder=WEAK)
+    more = replace(five_seeds(changed(first, root="elsewhere"), dual_context_encoder=CLEAR), name="more")
+    one, two = (replace(OPENS, says=says, primary=True) for says in ("one", "two"))
+    once, twice = judged(
+        [results, more], one, replace(two, experiment=more.folder, preregistration=again), preregistration=plan
+    )
+    assert once.adjusted_p == pytest.approx(2 * once.p)  # the first look at `two` has the same p
+    assert twice.p < once.p
+    assert twice.adjusted_p == pytest.approx(2 * twice.p)
 
 
 def test_only_primary_claims_are_judged_at_the_preregistered_level(first):
@@ -682,7 +703,8 @@ def test_the_report_of_an_experiment_has_only_claims_that_it_judges_or_can_test(
     ]
     assert [other.difference for other in rows[0].elsewhere] == [0.98]
     for shown, is_told in ((rows[:1], False), (rows, True)):
-        assert bool(Chapter("paper", replace(PAPER, preregistration=plan), shown, []).preregistered) is is_told
+        chapter = Chapter("paper", replace(PAPER, claims=tuple(claims), preregistration=plan), shown, [])
+        assert bool(chapter.preregistered) is is_told
 
 
 def test_the_picture_is_linear_in_bleu_and_tells_verdicts_apart_without_colour(first, tmp_path):

@@ -19,7 +19,7 @@ from context_nmt.report.further_verdicts import (
     plain_verdicts,
     read_pilot,
 )
-from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
+from context_nmt.report.outcomes import Outcome, designated_of, first_looks_of, outcomes_of
 from context_nmt.report.published import BLEU_MARGIN, Claim, Paper, published_gains
 from context_nmt.report.tables import DASH, TIMES
 from context_nmt.report.verdicts import (
@@ -215,8 +215,9 @@ def claim_rows(papers: dict[str, Paper], experiments: Sequence[Results]) -> list
     for name, paper in papers.items():
         outcomes_by_claim = [outcomes_of(paper, claim, experiments) for claim in paper.claims]
         designated = [designated_of(outcomes) for outcomes in outcomes_by_claim]
-        adjusted, losses = adjusted_p_values(paper.claims, designated), judge_losses(paper, experiments)
-        plain = plain_verdicts(paper.claims, designated)
+        first_looks = first_looks_of(paper, paper.claims, designated, experiments)
+        adjusted = adjusted_p_values(paper.claims, designated, first_looks)
+        plain, losses = plain_verdicts(paper.claims, designated, first_looks), judge_losses(paper, experiments)
         for claim, outcomes, adjusted_p, other in zip(paper.claims, outcomes_by_claim, adjusted, plain, strict=True):
             is_judged_here = folder in ("", claim.experiment) or designated_of(outcomes) is not None
             if outcomes or is_judged_here:
@@ -393,7 +394,8 @@ def _caveats(
         interval = other_outcome.interval
         differs = interval and (interval[0] > 0 or interval[1] < 0) and other_outcome.agrees is not outcome.agrees
         if differs and not any(_doubts(other_outcome)):
-            yield f"differs on {other_outcome.results.settings.corpus.name}"
+            name, corpus = other_outcome.results.name, other_outcome.results.settings.corpus.name
+            yield f"differs in {name}" if name else f"differs on {corpus}"
 
 
 def _processor_notes(outcome: Outcome) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
+from context_nmt.report.outcomes import Outcome, designated_of, first_looks_of, outcomes_of
 from context_nmt.report.published import PAPERS_FOLDER, Claim, Paper
 from context_nmt.report.verdicts import VERDICTS, adjusted_p_values, verdict_of
 from context_nmt.results.metrics import format_difference, format_interval
@@ -58,9 +58,9 @@ class PilotVerdict(DescribedModel):
 def judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, LossVerdict]:
     """Test a paper's primary claims by the loss on references, with a Holm correction of their own."""
     claims = {claim: claim.loss for claim in paper.claims if claim.loss}
-    outcomes = [designated_of(outcomes_of(paper, loss, experiments)) for loss in claims.values()]
-    verdicts = {}
-    adjusted = adjusted_p_values([*claims.values()], outcomes)
+    losses, verdicts = [*claims.values()], {}
+    outcomes = [designated_of(outcomes_of(paper, loss, experiments)) for loss in losses]
+    adjusted = adjusted_p_values(losses, outcomes, first_looks_of(paper, losses, outcomes, experiments))
     for claim, outcome, adjusted_p in zip(claims, outcomes, adjusted, strict=True):
         if outcome and adjusted_p is not None:
             low, high = outcome.samples[0].interval() or (outcome.gain, outcome.gain)
@@ -75,12 +75,18 @@ def judge_losses(paper: Paper, experiments: Sequence[Results]) -> dict[Claim, Lo
     return verdicts
 
 
-def plain_verdicts(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[str | None]:
+def plain_verdicts(
+    claims: Sequence[Claim], outcomes: Sequence[Outcome | None], first_looks: Sequence[Outcome | None]
+) -> list[str | None]:
     """Return the verdicts of t tests whose variance is not shared; None for a claim that cannot be tested."""
     plain = [outcome and replace(outcome, shares_variance=False) for outcome in outcomes]
+    first = [
+        now if look is outcome else look and replace(look, shares_variance=False)
+        for look, outcome, now in zip(first_looks, outcomes, plain, strict=True)
+    ]
     return [
         verdict_of(outcome, adjusted_p) if outcome and adjusted_p is not None else None
-        for outcome, adjusted_p in zip(plain, adjusted_p_values(claims, plain), strict=True)
+        for outcome, adjusted_p in zip(plain, adjusted_p_values(claims, plain, first), strict=True)
     ]
 
 

@@ -173,7 +173,9 @@ class Outcome:
         groups = (train.bitext, train.distilled, train.document, train.continued)
         group = next((group for group in groups if {*self.variants} <= {*group}), ())
         by_system = [
-            [results.by_seed(name, measure) for measure in measures] for name in group if name in results.models
+            [results.by_seed(name, measure) for measure in measures]
+            for name in group
+            if name in results.models and name not in results.out_of_date
         ]
         values = [[fmean(seed) for seed in zip(*numbers, strict=True)] for numbers in by_system if all(numbers)]
         samples = [Sample(tuple(map(sub, first, second))) for first, second in combinations(values, 2)]
@@ -255,6 +257,21 @@ def designated_of(outcomes: Iterable[Outcome]) -> Outcome | None:
     return next((outcome for outcome in outcomes if outcome.is_designated), None)
 
 
+def first_looks_of(
+    paper: Paper, claims: Sequence[Claim], outcomes: Sequence[Outcome | None], experiments: Sequence[Results]
+) -> list[Outcome | None]:
+    """Return the outcomes of the claims' first looks: the given ones, except for claims with a second look."""
+    plan = paper.preregistration
+    return [
+        outcome
+        if claim.preregistration in (None, plan)
+        else designated_of(
+            outcomes_of(paper, replace(claim, experiment=paper.experiment, preregistration=plan), experiments)
+        )
+        for claim, outcome in zip(claims, outcomes, strict=True)
+    ]
+
+
 def _hardest_first(outcome: Outcome) -> Outcome:
     """Return an outcome with its rivals in order of the p for the claim against each, then of the difference."""
 
@@ -298,11 +315,10 @@ def _test_sets(columns: Iterable[PaperColumn], results: Results) -> list[str]:
 def _comparable_variants(claim: Claim, results: Results) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield a variant, its rivals in the claim, and the rivals that the experiment has with equally many layers.
 
-    In place of the system whose training it continues, its baseline is the rival if it continues that system, too.
+    In place of the system whose training it continues, its control is the rival.
     """
-    train, baseline = results.settings.train, results.baseline(claim.variant)
-    start = training_of(train, claim.variant).start
-    control = baseline if baseline and training_of(train, baseline).start == start else None
+    baseline, control = results.baseline(claim.variant), _control(claim.variant, results)
+    start = training_of(results.settings.train, claim.variant).start
     against = [control if control and rival == start else rival for rival in claim.against]
     is_same = claim.against_measure or claim.against_tags or claim.to is not None
     pairs = [(claim.variant, against or ([claim.variant] if is_same else [baseline] if baseline else []))]
@@ -315,6 +331,26 @@ def _comparable_variants(claim: Claim, results: Results) -> Iterator[tuple[str, 
     for variant, rivals in pairs:
         if available := [rival for rival in rivals if variant in layers and layers.get(rival) == layers[variant]]:
             yield variant, rivals, available
+
+
+def _control(variant: str, results: Results) -> str | None:
+    """Return the system that continues the same system as a variant, with the same training and an unchanged model."""
+    settings = results.settings
+    if not (start := training_of(settings.train, variant).start):
+        return None
+
+    def model(name: str) -> tuple[object, object]:
+        return settings.recipe(name).model, settings.recipe(name).slots
+
+    controls = (
+        name
+        for name in results.models
+        if name != variant
+        and training_of(settings.train, name).start == start
+        and settings.recipe(name).training == settings.recipe(variant).training
+        and model(name) == model(start)
+    )
+    return next(controls, None)
 
 
 def _compared_systems(

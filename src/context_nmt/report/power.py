@@ -9,7 +9,7 @@ from scipy.stats import nct
 from scipy.stats import t as student
 
 from context_nmt.measures.rows import Measure
-from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, outcomes_of
+from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, designated_of, outcomes_of
 from context_nmt.report.published import Paper
 from context_nmt.report.verdicts import SEEDS_FOR_VERDICT
 from context_nmt.results.metrics import SIGNIFICANCE_LEVEL
@@ -48,14 +48,14 @@ def pairs_of_experiment(results: Results) -> dict[str, tuple[float, ...]]:
 
 
 def pairs_of_paper(paper: Paper, experiments: Sequence[Results]) -> tuple[dict[str, tuple[float, ...]], float]:
-    """Return differences by seed for the primary claims on BLEU, and the level of Holm's first step over all."""
+    """Return differences by seed for the primary claims on BLEU, and the level of Holm's first step in a first look."""
     primary = [claim for claim in paper.claims if claim.primary]
     pairs = {}
     for claim in (claim for claim in primary if claim.is_bleu):
-        outcome = next((found for found in outcomes_of(paper, claim, experiments) if found.is_designated), None)
+        outcome = designated_of(outcomes_of(paper, claim, experiments))
         if outcome and outcome.hardest_rival and len(outcome.differences) >= MINIMUM_SEEDS_OF_INTERVAL:
             pairs[f"{outcome.system.variant} - {outcome.hardest_rival.variant}"] = outcome.differences
-    level = min((claim.level for claim in primary), default=SIGNIFICANCE_LEVEL)
+    level = paper.preregistration.level if paper.preregistration else SIGNIFICANCE_LEVEL
     return pairs, level / max(1, len(primary))
 
 

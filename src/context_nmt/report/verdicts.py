@@ -96,7 +96,9 @@ def find_confound(outcome: Outcome) -> Confound | None:
     if outcome.claim.is_cost:
         return None
     metrics = {measure.metric for measure in outcome.system.measures}
-    matches = (confound for confound in read_confounds() if confound.fits(outcome.results, outcome.variants, metrics))
+    matches = (
+        confound for confound in read_confounds() if confound.fits(outcome.results, outcome.trained_variants, metrics)
+    )
     return next(matches, None)
 
 
@@ -167,16 +169,22 @@ def find_fault(outcome: Outcome) -> Obstacle | None:
     return Obstacle(kind, short, f"{short}: {count} of {SEEDS_FOR_VERDICT}") if count < SEEDS_FOR_VERDICT else None
 
 
-def adjusted_p_values(claims: Sequence[Claim], outcomes: Sequence[Outcome | None]) -> list[float | None]:
+def adjusted_p_values(
+    claims: Sequence[Claim], outcomes: Sequence[Outcome | None], first_looks: Sequence[Outcome | None]
+) -> list[float | None]:
     """Correct the p-values of a paper's claims for their number; a claim that cannot be tested has None.
 
     Primary claims share Holm's correction, all others Benjamini and Hochberg's. Preregistered claims are corrected
-    apart from others; one that cannot be tested counts as a test with p = 1.
+    apart from others; one that cannot be tested counts as a test with p = 1. The second look at a claim is corrected
+    with the first looks at those that have no second one, and changes nothing for them.
     """
-    p_values = [
-        min(outcome.p_values) if outcome and not find_obstacle(claim, outcome) else None
-        for claim, outcome in zip(claims, outcomes, strict=True)
-    ]
+    p_values, first_p_values = (
+        [
+            min(outcome.p_values) if outcome and not find_obstacle(claim, outcome) else None
+            for claim, outcome in zip(claims, look, strict=True)
+        ]
+        for look in (outcomes, first_looks)
+    )
     families: dict[tuple[bool, bool], list[int]] = {}
     for number, claim in enumerate(claims):
         is_preregistered = claim.preregistration is not None
@@ -184,11 +192,19 @@ def adjusted_p_values(claims: Sequence[Claim], outcomes: Sequence[Outcome | None
             families.setdefault((claim.primary, is_preregistered), []).append(number)
     adjusted = list(p_values)
     for (is_primary, _), numbers in families.items():
-        family = [1.0 if (p := p_values[number]) is None else p for number in numbers]
-        corrected = holm(family) if is_primary else false_discovery_control(family).tolist()
-        for number, p in zip(numbers, corrected, strict=True):
-            adjusted[number] = None if p_values[number] is None else p
+        last, first = (
+            _corrected([values[number] for number in numbers], is_primary) for values in (p_values, first_p_values)
+        )
+        for number, last_p, first_p in zip(numbers, last, first, strict=True):
+            is_first_look = first_looks[number] is outcomes[number]
+            adjusted[number] = None if p_values[number] is None else first_p if is_first_look else last_p
     return adjusted
+
+
+def _corrected(p_values: Sequence[float | None], is_primary: bool) -> list[float]:
+    family = [1.0 if p is None else p for p in p_values]
+    corrected: list[float] = holm(family) if is_primary else false_discovery_control(family).tolist()
+    return corrected
 
 
 def verdict_of(outcome: Outcome, adjusted_p: float) -> str:

@@ -25,7 +25,7 @@ from context_nmt.report.formats import write_grid, write_page
 from context_nmt.report.further_verdicts import PILOT_SEEDS
 from context_nmt.report.pages import results_page
 from context_nmt.report.pictures import draw_claims, draw_comparison, draw_costs, draw_learning_curves
-from context_nmt.report.published import BLEU_MARGIN, Paper, papers_judged_by, read_papers
+from context_nmt.report.published import BLEU_MARGIN, Paper, Preregistration, papers_judged_by, read_papers
 from context_nmt.report.verdicts import DECIDED, SEEDS_FOR_VERDICT
 from context_nmt.results.metrics import format_seeds
 from context_nmt.results.reading import read_all, read_results, write_results
@@ -79,18 +79,19 @@ class Chapter:
 
     @property
     def preregistered(self) -> str:
-        """The commit, the seeds and the counts of the preregistered claims judged here; empty if there are none."""
-        plan = self.paper.preregistration
-        rows = [row for row in self.rows if row.preregistered and row.kind != JUDGED_ELSEWHERE]
-        if not plan or not rows:
-            return ""
-        text = f"{self.paper.name} in commit {plan.commit}, {format_seeds(plan.seeds)} ({'; '.join(counts_of(rows))})"
-        looks = [
-            f"“{claim.says}” with {format_seeds(own.seeds)} (commit {own.commit})"
-            for claim in self.paper.claims
-            if (own := claim.preregistration) and own != plan
-        ]
-        return text + (f", and in a second look {' and '.join(looks)}" if looks else "")
+        """The commits, the seeds and the counts of the preregistered claims judged here; empty if there are none."""
+        plans = {claim.says: claim.preregistration for claim in self.paper.claims}
+        rows_by_plan: dict[Preregistration, list[ClaimRow]] = {}
+        for row in self.rows:
+            if (plan := plans[row.says]) and row.preregistered and row.kind != JUDGED_ELSEWHERE:
+                rows_by_plan.setdefault(plan, []).append(row)
+        looks = []
+        for plan, rows in rows_by_plan.items():
+            claims = " and ".join(f"“{row.says}”" for row in rows)
+            look = "" if plan == self.paper.preregistration else f" in a second look at {claims},"
+            counts = "; ".join(counts_of(rows))
+            looks.append(f"{look} in commit {plan.commit}, {format_seeds(plan.seeds)} ({counts})")
+        return self.paper.name + ", and".join(looks) if looks else ""
 
     @property
     def rerun(self) -> str:
