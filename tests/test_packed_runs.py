@@ -387,6 +387,41 @@ def test_what_cannot_be_packed_is_an_error(changed, wanted, message):
         choose([wanted], graph, "dvc repro")
 
 
+def test_what_follows_a_change_runs_there_too_and_is_no_input(tmp_path):
+    before = {
+        "tokenize": None,
+        "bpe": "tokenize",
+        "train@a-1": "bpe",
+        "average@a-1": "train@a-1",
+        "train_document@b-1": "average@a-1",
+        "train_document@c-1": "train@a-1",
+    }
+    for name in before:
+        (tmp_path / name).touch()
+
+    def choice(wanted, *changed):
+        graph = {
+            name: Stage(
+                name,
+                changed=name in changed,
+                is_new=False,
+                dependencies=(str(tmp_path / earlier),) if earlier else (),
+                outputs=(str(tmp_path / name),),
+                upstream=frozenset([earlier] if earlier else []),
+            )
+            for name, earlier in before.items()
+        }
+        return choose(wanted, graph, "dvc repro")
+
+    train, average, b, c = [*before][2:]
+    assert choice([b], b) == ([b], {tmp_path / average})
+    assert choice([b], train) == ([train, average, b], set())
+    with pytest.raises(UserError, match="bpe is not up to date here"):
+        choice([b], "tokenize")
+    (tmp_path / train).unlink()
+    assert choice([b, c, average], b, c) == ([train, average, b, c], set())
+
+
 def test_a_system_has_translated_before_the_next_one_trains():
     before = {
         "train@a-1": None,

@@ -21,6 +21,7 @@ from context_nmt.report.further_verdicts import read_pilot
 from context_nmt.report.pictures import draw_comparison
 from context_nmt.report.published import COST_METRICS, ITERATIONS_METRIC, read_papers
 from context_nmt.report.tables import TIMES
+from context_nmt.results.metrics import format_seeds
 from context_nmt.results.reading import read_results
 from context_nmt.results.speeds import Speeds, read_speeds
 from context_nmt.settings.parameters import read_parameters, training_of
@@ -193,6 +194,16 @@ def test_a_rerun_has_some_of_the_preregistered_seeds_and_systems(paper):
             assert again.recipe(variant) == whole.recipe(variant)
             assert training_of(again.train, variant) == training_of(whole.train, variant)
             assert settings.baseline == whole.variants[variant].baseline
+
+
+def test_the_preregistered_claims_are_those_of_before():
+    """Another set changes all corrected p-values."""
+    claims = [(name, claim) for name, paper in PAPERS.items() for claim in paper.claims if claim.preregistration]
+    lines = [
+        f"{claim_id(name, claim)} level {claim.level}, {format_seeds(claim.preregistration.seeds)}"
+        for name, claim in claims
+    ]
+    assert_golden("\n".join([*lines, ""]), "preregistered-claims.txt")
 
 
 def test_the_pilot_is_of_claims_that_there_are():

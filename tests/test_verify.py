@@ -5,7 +5,8 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
-from itertools import accumulate
+from functools import cache
+from itertools import accumulate, combinations
 from math import sqrt
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from context_nmt.report.power import pairs_of_paper, power_of, seeds_needed
 from context_nmt.report.published import Claim, MeasureSpec, Preregistration, read_papers
 from context_nmt.results.out_of_date import digest_of
 from context_nmt.results.reading import read_all, write_results
+from context_nmt.results.seed_tests import estimate_prior
 from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
@@ -292,19 +294,32 @@ def test_p_values_are_those_of_another_library(committed):
 
 
 def test_committed_intervals_are_those_of_another_library():
-    checked = 0
-    quantiles = {}
+    checked, quantiles, papers = 0, {}, read_papers()
+
+    @cache
+    def scores(folder, name, seeds, test_set):
+        return scores_by_seed(Experiment(folder), name, seeds, "sacrebleu", test_set)
+
     for row in read_json(ROOT / "metrics/claims.json")["claims"]:
         is_of_gains = row["numbers"].startswith("gain of")
         if row["measure"] != "sacrebleu" or row["low"] is None or not row["others"] or is_of_gains:
             continue
         experiment = Experiment(ROOT / "experiments" / row["experiment"] if row["experiment"] else ROOT)
-        seeds, names = row["seeds"], (row["system"], row["others"][0])
-        first, second = (scores_by_seed(experiment, name, seeds, "sacrebleu", row["test_set"]) for name in names)
+        seeds, names = tuple(row["seeds"]), (row["system"], row["others"][0])
+        first, second = (scores(experiment.folder, name, seeds, row["test_set"]) for name in names)
         differences = first - second
-        error, freedom = np.std(differences, ddof=1) / sqrt(len(seeds)), len(seeds) - 1
-        if row["p"] is not None:  # with a verdict, the variance has a prior
-            error, freedom = row["standard_error"], row["degrees_of_freedom"]
+        variance, freedom = np.var(differences, ddof=1), len(seeds) - 1
+        if row["p"] is not None and papers[row["id"].partition("/")[0]].shares_variance:
+            train = experiment.settings.train
+            groups = (train.bitext, train.distilled, train.document, train.continued)
+            group = next((group for group in groups if {row["system"], *row["others"]} <= {*group}), ())
+            values = [scores(experiment.folder, name, seeds, row["test_set"]) for name in group]
+            variances = [np.var(one - other, ddof=1) for one, other in combinations(values, 2)]
+            if prior := estimate_prior(variances, freedom):
+                weighted = prior.degrees_of_freedom * prior.variance + freedom * variance
+                freedom += prior.degrees_of_freedom
+                variance = weighted / freedom
+        error = sqrt(variance / len(seeds))
         half = quantiles.setdefault(freedom, student_quantile(freedom, 0.025)) * error
         expected = (differences.mean(), differences.mean() - half, differences.mean() + half)
         assert (row["difference"], row["low"], row["high"]) == pytest.approx(expected, abs=2e-4), row["id"]

@@ -142,6 +142,8 @@ class PackedRuns:
             say(f"{step.stage}: step {number} of {len(chosen)}")
             command = [sys.executable, str(self.folder / "run.py"), "--step", step.stage, "--device", device]
             processes[:] = [subprocess.Popen(command)] if not stopped else []
+            for process in processes if stopped else ():  # the signal came while the process started
+                process.terminate()
             status = processes[0].wait() if processes else 0
             if stopped:
                 raise Unfinished(f"SIGTERM at {step.stage}; the same command continues")

@@ -5,6 +5,7 @@ import json
 import lzma
 from collections.abc import Collection, Iterator
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,8 +120,13 @@ def choose(wanted: Collection[str], stages: dict[str, Stage], repro: str) -> tup
                 elif producer.partition("@")[0] in PACKED:
                     inputs.add(path)
 
+    @cache
+    def is_out_of_date(name: str) -> bool:
+        stage = stages[name]
+        return stage.changed or stage.is_new or any(map(is_out_of_date, stage.upstream))
+
     def must_run(name: str) -> bool:
-        return stages[name].changed or stages[name].is_new or not chosen.isdisjoint(stages[name].upstream)
+        return is_out_of_date(name) or not chosen.isdisjoint(stages[name].upstream)
 
     count = -1
     while count < len(chosen):  # a stage may need one that was up to date so far
@@ -139,12 +145,13 @@ def choose(wanted: Collection[str], stages: dict[str, Stage], repro: str) -> tup
     for name in wanted:
         if name in chosen:
             place(name)
-    return [*ordered], inputs
+    made_there = [output for name in chosen for output in stages[name].outputs]
+    return [*ordered], {path for path in inputs if not any(map(path.is_relative_to, made_there))}
 
 
 def _steps(folder: Path, chosen: list[str], stages: dict[str, Stage]) -> list[Step]:
     declarations, steps = read_declarations(folder, chosen), []
-    outputs = {output: name for name in chosen for output in declarations[name].outputs}
+    outputs = [output for name in chosen for output in declarations[name].outputs]
     for name in chosen:
         declaration = declarations[name]
         hashes = {
@@ -153,9 +160,8 @@ def _steps(folder: Path, chosen: list[str], stages: dict[str, Stage]) -> list[St
             if not any(Path(path).is_relative_to(output) for output in outputs)
         }
         after = [other for other in chosen if other in stages[name].upstream]
-        paths = [*declaration.outputs]
-        command = declaration.command
-        steps.append(Step(stage=name, command=command, dependencies=hashes, outputs=paths, after=after))
+        written = [*declaration.outputs]
+        steps.append(Step(stage=name, command=declaration.command, dependencies=hashes, outputs=written, after=after))
     return steps
 
 

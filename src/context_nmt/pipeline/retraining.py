@@ -16,12 +16,12 @@ from context_nmt.corpus.hypotheses import digests
 from context_nmt.files import UserError, replacing
 from context_nmt.measures.rows import read_rows
 from context_nmt.pipeline.dvc import git
-from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, Outcome, outcomes_of
+from context_nmt.report.outcomes import MINIMUM_SEEDS_OF_INTERVAL, Outcome, designated_of, outcomes_of
 from context_nmt.report.published import papers_judged_by, read_papers
 from context_nmt.report.verification import choose_claims
 from context_nmt.results.reading import read_all, read_results
 from context_nmt.results.table import Results
-from context_nmt.settings.parameters import Experiment
+from context_nmt.settings.parameters import Experiment, with_lineage
 from context_nmt.settings.run_layout import run_name
 
 FALSE_ALARM_PROBABILITY = 0.01  # that any run of a claim lies outside its interval though nothing has changed
@@ -36,7 +36,7 @@ class NewRun:
     value: float
     interval: tuple[float, float] | None  # where a further run lies; None with too few committed seeds
     differing: tuple[str, ...] | None  # its files with other bytes; None if the seed is not among the committed ones
-    processors: tuple[str, str]  # of the committed run and of the new one
+    processors: tuple[str, str]  # of the committed run and of the new one, with those that they depend on
 
     @property
     def verdict(self) -> str:
@@ -69,7 +69,7 @@ def designated_outcome(experiment: Experiment, paper: str, claim: str) -> Outcom
     """Return a claim in the experiment that judges it; raise UserError if it has no numbers or needs no training."""
     experiments = read_all(experiment)
     (of_claim,) = choose_claims(papers_judged_by(experiments[0], read_papers()), paper, claim).values()
-    outcome = next((found for found in outcomes_of(*of_claim, experiments) if found.is_designated), None)
+    outcome = designated_of(outcomes_of(*of_claim, experiments))
     if outcome is None:
         raise UserError(f"{claim}: there are no committed numbers to compare with; `{of_claim[1].command}` makes them")
     if outcome.claim.is_cost:
@@ -130,15 +130,17 @@ def compare_runs(outcome: Outcome, again: Experiment) -> list[NewRun]:
             if seed in outcome.results.settings.seeds:
                 counted = [run_name(variant, seed) for variant in (name, baseline) if variant]
                 differing = tuple(path for run in counted for path in _differing(experiment, again, run))
-            processors = _processor(outcome.results, name, seed), _processor(results, name, seed)
+            processors = _processors(outcome.results, name, seed), _processors(results, name, seed)
             runs.append(
                 NewRun(f"{run_name(name, seed)}, {system.measure_name}", value, interval, differing, processors)
             )
     return runs
 
 
-def _processor(results: Results, name: str, seed: int) -> str:
-    return results.processors.get((name, seed), "")
+def _processors(results: Results, name: str, seed: int) -> str:
+    """Return the processors of a run and of those that it starts from, learns from or is compared with."""
+    systems = sorted(with_lineage(results.settings, [name]))
+    return ", ".join(dict.fromkeys(filter(None, (results.processors.get((system, seed)) for system in systems))))
 
 
 def _differing(committed: Experiment, again: Experiment, run: str) -> tuple[str, ...]:

@@ -50,14 +50,14 @@ def unpack(root: Path, archives: Sequence[Path]) -> Iterator[str]:
             hint = "name all parts, in their order" if len(archives) > 1 else "or one of several parts"
             raise UserError(f"{name}: not a file of `run.py --pack-results`, {hint} ({error})") from None
         experiment = Experiment(folder)
+        experiment.runs.mkdir(exist_ok=True)
+        stack.enter_context(locked(experiment.scratch("repro.lock")))
         declarations = read_declarations(folder, steps)
         _check_steps(name, root, steps, declarations)
         for stage, step in steps.items():
             _check_files(name, step, records[stage]["outputs"])
-        experiment.runs.mkdir(exist_ok=True)
         temporary = Path(stack.enter_context(TemporaryDirectory(dir=experiment.runs, prefix=".unpacked.")))
         _extract(name, archive, sent, temporary)
-        stack.enter_context(locked(experiment.scratch("repro.lock")))
         stale, kept = set[str](), set[str]()  # stale: out of date here, or after one that is
         for stage, step in steps.items():
             declaration = declarations[stage]

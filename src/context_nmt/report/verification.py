@@ -9,7 +9,7 @@ from typing import Any
 from context_nmt.files import UserError, read_json
 from context_nmt.measures.rows import Measure
 from context_nmt.report.claim_rows import ClaimRow, claim_id, claim_rows, write_claims
-from context_nmt.report.outcomes import Outcome, outcomes_of
+from context_nmt.report.outcomes import Outcome, designated_of, outcomes_of
 from context_nmt.report.published import Claim, Paper, papers_judged_by, read_papers
 from context_nmt.report.recomputation import Fault, Recomputation, is_same, read_table, recompute
 from context_nmt.results.out_of_date import results_out_of_date
@@ -111,8 +111,8 @@ def _paper_of(claim: str) -> str:
 def _outcomes(paper: Paper, claim: Claim, experiments: Sequence[Results]) -> Iterator[Outcome]:
     """Yield the outcomes of a claim, and the one that its verdict on the loss has."""
     yield from outcomes_of(paper, claim, experiments)
-    losses = outcomes_of(paper, claim.loss, experiments) if claim.loss else ()
-    yield from (outcome for outcome in losses if outcome.is_designated)
+    if claim.loss and (of_loss := designated_of(outcomes_of(paper, claim.loss, experiments))):
+        yield of_loss
 
 
 def _keys(outcome: Outcome) -> Iterator[Key]:
