@@ -1,17 +1,16 @@
 """The benchmarks start and report; what they measure is for `make speed`, on a machine that does nothing else."""
 
-import os
 import runpy
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from contenders import counting, failing
 from measured import assert_golden
 from small_models import VOCABULARY, small_model
 from tiny_training import make_experiment
@@ -34,23 +33,6 @@ from context_nmt.settings.parameters import Experiment
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
-
-
-@contextmanager
-def counting(amount):
-    """A contender whose output tells how many rounds it has had, and in which process."""
-    rounds = []
-
-    def work():
-        rounds.append(amount)
-        return amount, (len(rounds), os.getpid())
-
-    yield work
-
-
-@contextmanager
-def failing():
-    yield lambda: 1 / 0
 
 
 @pytest.mark.slow
