@@ -212,7 +212,7 @@ def why(
                  EXPERIMENT/metrics/plans/, params.yaml    settings
                  src/                                      code, and the history of src/code and plans in git
         Writes   standard output                           a line for each changed file
-        Example  context-nmt why train@transformer-1 experiments/miniature-documents
+        Example  context-nmt why train@transformer-6 experiments/miniature-documents
     """
     from context_nmt.pipeline.why import reasons
     from context_nmt.settings.parameters import Experiment, experiment_folder
