@@ -232,6 +232,18 @@ def test_a_new_experiment_has_the_parameters_of_another_one_with_the_given_chang
     assert_golden("\n".join(changes), "new-experiments.diff")
 
 
+def test_text_in_another_language_is_not_prepared_as_in_the_former(project):
+    prepared = "{pretokenized: true, script: python x.py, truecase: false}"
+    path = project / "experiments/one/params.yaml"
+    for side in ("source", "target"):
+        text = re.search(rf"  {side}: {{.*", path.read_text())[0]
+        edit(path, text, f"  {side}: {prepared}")
+    folder = create_experiment(project, "two", StartingPoint(like="one", corpus="mine", target="cs"))
+    source, target = (getattr(read_parameters(folder / "params.yaml").text, side) for side in ("source", "target"))
+    assert (source.pretokenized, source.script) == (True, "python x.py")
+    assert (target.pretokenized, target.script, target.truecase) == (False, None, False)
+
+
 def test_a_new_experiment_has_no_external_systems(project):
     path = project / "experiments/one/params.yaml"
     edit(path, "external: {}", "external: {llm: {baseline: cmlm}}")

@@ -134,11 +134,13 @@ def test_a_document_that_is_in_training_is_found(corpus):
 
 
 def test_plain_text_is_described_without_annotation(tmp_path, capsys):
-    for language in ("en", "de", "fr"):
+    for language in ("en", "de", "fr", "pt_BR"):
         write(tmp_path / f"dev.{language}", ["A dog.", "A cat, asleep."])
     write(tmp_path / "README.md", ["no text"])
+    (tmp_path / "dev.zip").write_bytes(b"\xff")
     (described,) = describe_corpus(tmp_path).values()
     assert set(described["dev"]) == {"sentences", "languages"}
+    assert described["dev"]["languages"].keys() == {"en", "de", "fr", "pt_BR"}
     assert described["dev"]["languages"]["fr"]["tokens"] == 3 + 5
     print_description({"splits": described})
     assert "dev.fr" in capsys.readouterr().out
@@ -171,6 +173,14 @@ def test_a_sample_marks_pronouns_and_ambiguous_words(corpus, tmp_path):
     lines = [*sample_documents(corpus, split="test", documents=1, seed=1)]
     lines += sample_documents(tmp_path / "plain", split="dev", documents=2, seed=1)
     assert_golden("".join(f"{line}\n" for line in lines), "corpus_sample.md")
+
+
+def test_a_sample_needs_no_phenomena(tmp_path):
+    record = {language: {"tokens": ["Eins", "."], "tags": ["CD", "."]} for language in ("en", "de")}
+    for language in ("en", "de"):
+        write(tmp_path / f"test.{language}", ["Eins."])
+    write(tmp_path / "test.gold.jsonl", [json.dumps(record)])
+    assert "| 0 | Eins. | Eins. |" in sample_documents(tmp_path, split="test", documents=1, seed=1)
 
 
 def test_a_sample_depends_on_its_seed_only(corpus):

@@ -62,8 +62,8 @@ def recorded(path):
     if path.is_file():
         return file_md5(str(path))
     tree = Tree()
-    for file in path.iterdir():
-        tree.add((file.name,), None, HashInfo("md5", file_md5(str(file))))
+    for file in (file for file in path.rglob("*") if file.is_file()):
+        tree.add(file.relative_to(path).parts, None, HashInfo("md5", file_md5(str(file))))
     tree.digest()
     return tree.hash_info.value
 
@@ -90,6 +90,20 @@ def test_settings_that_no_plan_has_yet_concern_all_systems(experiment, key, valu
     edited = Experiment(experiment.folder)
     expected = [] if key == "seeds" else list(edited.settings.variants)  # the order of seeds does not matter
     assert variants_out_of_date(edited) == expected
+
+
+def test_changed_text_of_the_user_concerns_all_systems(experiment):
+    text = experiment.folder / "data/own"
+    for name in ("train.en", "a/x", "a-b/x"):
+        (text / name).parent.mkdir(parents=True, exist_ok=True)
+        (text / name).write_text(name)
+    stages = read_lock(experiment)
+    stages["tokenize"]["deps"] = [{"path": "data/own", "md5": recorded(text)}]
+    write_lock(experiment, stages)
+    (text / ".train.de.partial").touch()  # DVC ignores it
+    assert variants_out_of_date(experiment) == []
+    (text / "train.en").write_text("other")
+    assert variants_out_of_date(experiment) == list(experiment.settings.variants)
 
 
 @pytest.mark.parametrize("stage", ["train@gauss-2", "average@gauss-1", "decode@gauss-1"])

@@ -30,9 +30,12 @@ def sample_documents(path: Path, *, split: str, documents: int, seed: int) -> It
         for sentence, (line, record) in enumerate(zip(ranges[number], gold, strict=True)):
             texts = {language: corpus.text[language][line] for language in languages}
             if set(languages) <= set(record):
-                items = [*record["pronouns"], *record["senses"]]
-                descriptions = [_describe_pronoun(pronoun, record, gold, languages) for pronoun in record["pronouns"]]
-                descriptions += [_describe_sense(sense, record, gold, languages) for sense in record["senses"]]
+                pronouns, senses = (
+                    record.get(key, ()) for key in ("pronouns", "senses")
+                )
+                items = [*pronouns, *senses]
+                descriptions = [_describe_pronoun(pronoun, record, gold, languages) for pronoun in pronouns]
+                descriptions += [_describe_sense(sense, record, gold, languages) for sense in senses]
                 notes += [f"- {sentence}[{mark}] {text}" for mark, text in enumerate(descriptions, start=1)]
                 for language in languages:
                     marks = {item[language]: mark for mark, item in enumerate(items, start=1)}

@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from context_nmt.corpus.folder import BOUND_SUFFIX, TRAINING_SPLIT, Record, Split, parallel_files, read_split
+from context_nmt.corpus.folder import BOUND_SUFFIX, LANGUAGE, TRAINING_SPLIT, Record, Split, parallel_files, read_split
 from context_nmt.files import UserError, iterate_lines, read_json_lines, read_lines
 from context_nmt.measures.bleu import Score, moses_tokens, score_raw_and_tokenized
 from context_nmt.measures.file_scores import format_scores
@@ -20,7 +20,7 @@ from context_nmt.settings.evaluation import tokenizer_of
 
 BIN_WIDTH = 5  # tokens
 LONGEST_SHORT_SENTENCE = 4  # words; sentences up to this length are likely to recur
-CONTRASTIVE_FILE = re.compile(r".+\.[a-z]{2,3}-[a-z]{2,3}\.jsonl")
+CONTRASTIVE_FILE = re.compile(rf".+\.{LANGUAGE}-{LANGUAGE}\.jsonl")
 SYNTAX = {  # what is counted in the brackets of a gold tree
     "relative_clauses": r"\(SBAR \(WHNP ",
     "subordinate_clauses": r"\(SBAR (?!\(WHNP )",

@@ -156,6 +156,10 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
         corpus_settings.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
         # The empty line was removed with the last key.
         parameters.yaml_set_comment_before_after_key("text", before="\n")
+    for side, language in (("source", recipe.source), ("target", recipe.target)):
+        if language not in (None, corpus_settings[side]):  # the text is not prepared as in the other language
+            for key in ("script", "pretokenized"):
+                (parameters["text"].get(side) or {}).pop(key, None)
     if recipe.source not in (None, corpus_settings["source"]):
         probing.update(sentences=[], tasks=None)  # the tasks are in another language
     corpus_settings["source"] = recipe.source or corpus_settings["source"]

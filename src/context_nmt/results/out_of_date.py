@@ -5,6 +5,7 @@ stages hold, and, through `pair`, counts a change of one translation as a change
 """
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from hashlib import md5
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 
 from context_nmt.files import UserError, json_text, read_yaml
 from context_nmt.measures.pairs import system_pairs
+from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 from context_nmt.settings.run_layout import run_name
 
+IGNORED = re.compile(r"(^|/)(\..*\.(partial|earlier)$|__pycache__/)")  # by DVC, as .dvcignore says
 EARLIER_CODE = Path(__file__).with_name("earlier_code.yaml")
 
 
@@ -59,6 +62,9 @@ def _result_files(experiment: Experiment, variant: str) -> Iterator[Path]:
             yield from (experiment.contrastive(run), experiment.analyses(run))
         yield from [experiment.word_probes(run)] if variant in probing.words else []
         yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
+    if variant in experiment.settings.rescored:
+        yield experiment.scores(run_name(variant + RESCORED, seeds[0])).parent
+        yield from (experiment.hypotheses(run_name(variant + RESCORED, seed)) for seed in seeds)
 
 
 def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
@@ -124,16 +130,16 @@ class LockFile:
         return self._checked[name]
 
     def _is_unchanged(self, path: str, digest: str) -> bool:
-        file = self.experiment.folder / path
+        file, producers = self.experiment.folder / path, self.producers(path)
         # in git, and rebuilt in seconds, or from the user
-        if path.startswith(("metrics/plans/", "external/")) or "src/code/" in path:
+        is_of_user = path.startswith("external/") or (path.startswith("data/") and not producers)
+        if is_of_user or path.startswith("metrics/plans/") or "src/code/" in path:
             return not file.exists() or digest == digest_of(file)
         if path.startswith("runs/pairs/"):  # what the pair stage would write now
             pairs = system_pairs(self.experiment, file.stem)
             return pairs is not None and digest == _md5(json_text(pairs).encode())
         if path in self.outputs and self.outputs[path][1] != digest:
             return False
-        producers = self.producers(path)
         has_producer = bool(producers) or not path.startswith("runs/")
         return has_producer and all(self._has_unchanged_inputs(name) for name in producers)
 
@@ -142,8 +148,9 @@ def digest_of(path: Path) -> str:
     """Return the MD5 that DVC records for a file or a folder."""
     if path.is_file():
         return _md5(path.read_bytes())
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    entries = [{"md5": digest_of(file), "relpath": file.relative_to(path).as_posix()} for file in files]
+    files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
+    names = sorted(name for name in files if not IGNORED.search(name))
+    entries = [{"md5": digest_of(files[name]), "relpath": name} for name in names]
     return _md5(json.dumps(entries).encode()) + ".dir"
 
 

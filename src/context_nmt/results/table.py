@@ -274,7 +274,9 @@ class Results:
     @cached_property
     def reference_values(self) -> dict[tuple[str, Measure], float]:
         """All numbers that belong to a test set instead of a run, by subject and measure."""
-        return {(row.subject, row.measure): row.value for rows in self.rows.values() for row in rows if row.subject}
+        # Of the systems, which all have them, the last one counts: one that is up to date, if any is.
+        runs = sorted(self.rows.items(), key=lambda run: run[0][0] not in self.out_of_date)
+        return {(row.subject, row.measure): row.value for _, rows in runs for row in rows if row.subject}
 
     def signatures(self, measure: Measure) -> list[str]:
         """Return all signatures of a measure on any set; values with different signatures cannot be compared."""
