@@ -63,12 +63,20 @@ def test_what_computes_is_started_by_the_command_that_params_yaml_has_for_it(sta
     assert stages(tmp_path, name, "plain", "1") == (0, f"{words} {sys.executable} -m stages._run {name} plain 1\n", "")
 
 
-@pytest.mark.parametrize("arguments", [("distill", "teacher", "1"), ("rescore", "plain", "1", "teacher-1")])
-def test_under_dvc_the_code_of_a_teacher_must_be_that_of_its_plan(stages, tmp_path, arguments):
-    plans = tmp_path / "metrics/plans/teacher"
-    plans.mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("plan", "arguments"),
+    [
+        ("teacher/training", ("distill", "teacher", "1")),
+        ("teacher/training", ("rescore", "plain", "1", "teacher-1")),
+        ("data.mine", ("download", "mine", "../../data/checksums.json")),
+        ("text", ("tokenize",)),
+    ],
+)
+def test_under_dvc_the_code_of_what_a_stage_reads_must_be_that_of_its_plan(stages, tmp_path, plan, arguments):
+    path = tmp_path / f"metrics/plans/{plan}.json"
+    path.parent.mkdir(parents=True)
     module = "context_nmt.mechanisms.multi_head_attention"
-    (plans / "training.json").write_text(json.dumps({"code": {module: "of another time"}}))
+    path.write_text(json.dumps({"code": {module: "of another time"}}))
     status, _, errors = stages(tmp_path, *arguments, DVC_STAGE="any")
     assert status == 1
     assert module in errors

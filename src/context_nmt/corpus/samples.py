@@ -30,9 +30,7 @@ def sample_documents(path: Path, *, split: str, documents: int, seed: int) -> It
         for sentence, (line, record) in enumerate(zip(ranges[number], gold, strict=True)):
             texts = {language: corpus.text[language][line] for language in languages}
             if set(languages) <= set(record):
-                pronouns, senses = (
-                    record.get(key, ()) for key in ("pronouns", "senses")
-                )
+                pronouns, senses = (record.get(key, ()) for key in ("pronouns", "senses"))
                 items = [*pronouns, *senses]
                 descriptions = [_describe_pronoun(pronoun, record, gold, languages) for pronoun in pronouns]
                 descriptions += [_describe_sense(sense, record, gold, languages) for sense in senses]
