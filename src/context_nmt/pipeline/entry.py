@@ -42,13 +42,9 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stage_names)}")
         if "DVC_STAGE" in os.environ and name != "code":
             values = [value for value in options if not value.startswith("-")]
-            names = sorted(
-                {*values, *(split_run_name(value)[0] for value in values)} - {""}
-            )  # of variants, runs, corpora
-            plans = (
-                [Layout().stage_plan("text")] if name == "tokenize" else [Layout().data_plan(name) for name in names]
-            )
-            plans += [Layout().plan(name, "training") for name in names]
+            names = sorted({*values, *(split_run_name(value)[0] for value in values)} - {""})
+            plans = [Layout().stage_plan("text")] if name == "tokenize" else []
+            plans += [path for one in names for path in (Layout().data_plan(one), Layout().plan(one, "training"))]
             digests = [read_json(path).get("code", {}) for path in plans if path.is_file()]
             check_code(root, name, {module: digest for code in digests for module, digest in code.items()})
         command = ["python"]
