@@ -326,7 +326,9 @@ def test_a_bound_is_treated_as_the_text_of_systems(tmp_path, side):
     assert scores["sacrebleu_of_bound"]["score"] == pytest.approx(100)
 
 
-@pytest.mark.parametrize("metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased"])
+@pytest.mark.parametrize(
+    "metric", ["sacrebleu", "bleu_tokenized", "bleu_compound_split", "bleu_lowercased", "chrf", "ter"]
+)
 def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
     changes = two_systems(metric)
     experiment = evaluate_all(make_experiment(tmp_path, **changes))
@@ -337,7 +339,7 @@ def test_the_tested_metric_has_the_mark_and_no_other(tmp_path, metric):
         if getattr(results.estimate("gauss", measure).gain, "p", None) is not None
     ]
     assert tested == [Measure("dev", metric), Measure("test", metric)]
-    evaluated, tokenized = EvaluationFolder(tmp_path), metric != "sacrebleu"
+    evaluated, tokenized = EvaluationFolder(tmp_path), metric.startswith("bleu")
     lines, references = read_scoring_inputs(evaluated, "gauss-1", "test", tokenized=tokenized)
     baseline, _ = read_scoring_inputs(evaluated, "transformer-1", "test", tokenized=tokenized)
     settings, text = SignificanceSettings(**changes["significance"]), token_origin(evaluated.settings)
