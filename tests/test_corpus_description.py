@@ -137,7 +137,8 @@ def test_plain_text_is_described_without_annotation(tmp_path, capsys):
     for language in ("en", "de", "fr", "pt_BR"):
         write(tmp_path / f"dev.{language}", ["A dog.", "A cat, asleep."])
     write(tmp_path / "README.md", ["no text"])
-    (tmp_path / "dev.zip").write_bytes(b"\xff")
+    for name in ("dev.zip", "dev.tsv", "dev.en-de"):  # an archive, pairs, alignments
+        (tmp_path / name).write_bytes(b"\xff")
     (described,) = describe_corpus(tmp_path).values()
     assert set(described["dev"]) == {"sentences", "languages"}
     assert described["dev"]["languages"].keys() == {"en", "de", "fr", "pt_BR"}

@@ -106,6 +106,22 @@ def test_changed_text_of_the_user_concerns_all_systems(experiment):
     assert variants_out_of_date(experiment) == list(experiment.settings.variants)
 
 
+def test_rescored_translations_concern_their_variant(experiment):
+    object.__setattr__(experiment.settings, "rescored", ("gauss",))
+    assert variants_out_of_date(experiment) == ["gauss"]
+    stages = read_lock(experiment)
+    for seed in experiment.settings.seeds:
+        rescored = entry(experiment, "gauss/decoding", f"runs/models/gauss-{seed}", "")
+        outputs = f"metrics/hypotheses/gauss.rescored-{seed}.zip", f"metrics/scores/gauss.rescored/{seed}.csv"
+        rescored["outs"] = [{"path": path, "md5": "same"} for path in outputs]
+        stages[f"rescore@gauss-{seed}-transformer"] = rescored
+    write_lock(experiment, stages)
+    assert variants_out_of_date(experiment) == []
+    stages["rescore@gauss-2-transformer"]["deps"][0]["md5"] = "other"
+    write_lock(experiment, stages)
+    assert variants_out_of_date(experiment) == ["gauss"]
+
+
 @pytest.mark.parametrize("stage", ["train@gauss-2", "average@gauss-1", "decode@gauss-1"])
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_a_stage_that_has_run_again_or_was_not_recorded_makes_what_comes_after_out_of_date(

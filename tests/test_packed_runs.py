@@ -21,13 +21,14 @@ from test_floors import BARE, REST
 from test_pipeline import PARAMETERS, Project, start_project
 
 from context_nmt.command_line import UNFINISHED_STATUS
-from context_nmt.files import UserError, sha256, write_json, write_lines
-from context_nmt.pipeline import packed_runs
+from context_nmt.files import UserError, locked, sha256, write_json, write_lines
+from context_nmt.pipeline import packed_runs, unpacking
 from context_nmt.pipeline.dvc import Stage
 from context_nmt.pipeline.packed_runs import PackedRuns, Step
 from context_nmt.pipeline.packing import PACKAGES, choose
 from context_nmt.pipeline.unpacking import unpack
 from context_nmt.results.out_of_date import digest_of
+from context_nmt.settings.parameters import Experiment
 from context_nmt.settings.run_layout import run_name
 
 VALUES = yaml.safe_load(PARAMETERS) | {
@@ -220,6 +221,14 @@ def test_a_manifest_that_is_not_of_ended_steps_is_refused(results, folder, tmp_p
 
 
 @pytest.mark.heavy
+def test_nothing_is_compared_while_stages_run(results, folder, monkeypatch):
+    monkeypatch.setattr(unpacking, "read_declarations", None)
+    lock = Experiment(folder / "other").scratch("repro.lock")
+    with locked(lock), pytest.raises(UserError, match=r"repro\.lock: in use by process"):
+        list(unpack(folder / "other", [results]))
+
+
+@pytest.mark.heavy
 def test_results_of_other_code_are_refused(results, project, folder, tmp_path):
     clone = copy_of(Project(folder / "other", project.environment), tmp_path / "clone")
     clone.change("models/averaging.py")
@@ -385,6 +394,31 @@ def test_what_cannot_be_packed_is_an_error(changed, wanted, message):
     graph = GRAPH | {name: replace(GRAPH[name], changed=True) for name in (changed, wanted)}
     with pytest.raises(UserError, match=message):
         choose([wanted], graph, "dvc repro")
+
+
+def test_a_signal_while_a_step_starts_ends_it(tmp_path, monkeypatch):
+    ended = []
+
+    class Process:
+        def __init__(self, command):
+            signal.raise_signal(signal.SIGTERM)
+
+        def terminate(self):
+            ended.append(self)
+
+        def wait(self):
+            assert ended, "it would run to its end"
+            return 0
+
+    step = Step(stage="train@a-1", command="python stages train a 1", dependencies={}, outputs=[], after=[])
+    write_json(tmp_path / "manifest.json", {"steps": [asdict(step)]})
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(packed_runs.Unfinished):
+            PackedRuns(tmp_path).run("cpu", ())
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_what_follows_a_change_runs_there_too_and_is_no_input(tmp_path):

@@ -1,5 +1,7 @@
 """Scores of runs, their means over seeds, differences from baselines, tables and the focus."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 from made_up_experiment import (
@@ -23,7 +25,7 @@ from context_nmt.files import UserError, read_json, read_lines, write_json, writ
 from context_nmt.measures.contrastive import read_outcomes
 from context_nmt.measures.evaluation_folder import EvaluationFolder
 from context_nmt.measures.pairs import write_pairs
-from context_nmt.measures.rows import TESTS, TEXT, Measure
+from context_nmt.measures.rows import TESTS, TEXT, Measure, Row
 from context_nmt.measures.scored_text import token_origin
 from context_nmt.measures.scores import read_scoring_inputs, score_rows
 from context_nmt.report import overview
@@ -273,8 +275,12 @@ def test_words_are_tokens_also_where_units_are_made_of_raw_text(tmp_path):
     cased = {side: {"truecase": False} for side in ("source", "target")}
     experiment = make_experiment(tmp_path, seeds=[1], units={"kind": "sentencepiece"}, text=cased)
     write_lines(experiment.tokenized / "train.de", ["Ja, gut."] * 40)
-    results = read_results(evaluate_all(experiment))
-    assert results.reference_value(TEXT, Measure("train", "words_of_text", tag="de")) == 4 * 40
+    results, size = read_results(evaluate_all(experiment)), Measure("train", "words_of_text", tag="de")
+    assert results.reference_value(TEXT, size) == 4 * 40
+    (system, seed), rows = list(results.rows.items())[-1]
+    of_former_text = results.rows | {(system, seed): [*rows, Row(size, 7, subject=TEXT)]}
+    assert replace(results, rows=of_former_text).reference_value(TEXT, size) == 7
+    assert replace(results, rows=of_former_text, out_of_date=(system,)).reference_value(TEXT, size) == 4 * 40
 
 
 def test_raw_text_is_made_of_tokens(tmp_path):

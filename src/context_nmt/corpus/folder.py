@@ -9,7 +9,8 @@ from context_nmt.corpus.documents import read_documents
 from context_nmt.files import UserError, read_json_lines, read_parallel
 
 TRAINING_SPLIT = "train"
-LANGUAGE = r"(?!txt|zip)[a-z]{2,3}(?:[-_][A-Za-z0-9]+)?"  # such as en or pt_BR
+NO_LANGUAGE = "csv|gz|tar|tgz|tmx|tsv|txt|xml|xz|zip"  # endings of other files
+LANGUAGE = rf"(?!{NO_LANGUAGE})[a-z]{{2,3}}(?:_[A-Za-z]{{2,4}}|-[A-Z][A-Za-z]{{1,3}})?"  # such as en, pt_BR or zh-Hans
 TEXT_FILE = re.compile(rf"(?P<split>.+)\.(?P<language>{LANGUAGE})")
 BOUND_SUFFIX = ".bound"  # SPLIT.bound.LANGUAGE has the oracle's translations of a split
 Record = dict[str, Any]  # the gold annotation of a sentence

@@ -27,16 +27,19 @@ from context_nmt.settings.parameters import ExperimentSettings, read_parameters,
 
 GENERATED_FILES = {f"{split}.{ending}" for split in ("train", "valid", "test") for ending in ("en", "de", "documents")}
 
-_BUILT_MODELS: set[str] = set()  # experiments share models; building them is most of the time of a check
-
 
 def experiments(root: Path) -> list[Path]:
     """Return the folders of all experiments, the default one (the root) first."""
     return [root, *sorted(path for path in (root / "experiments").glob("*") if path.is_dir())]
 
 
-def check_experiments(root: Path) -> int:
-    """Check all experiments of a project and return their number; raise UserError with one line per problem."""
+def check_experiments(root: Path, built: set[str] | None = None) -> int:
+    """Check all experiments of a project and return their number; raise UserError with one line per problem.
+
+    Experiments share models, and most of the time is for building them: models in `built` are not built again, and
+    those that could be built are added.
+    """
+    built = set() if built is None else built
     folders, catalogue = experiments(root), root / "data/params.yaml"
     problems = []
     for name in (name for names in read_catalogue(catalogue).values() for name in names):
@@ -46,7 +49,7 @@ def check_experiments(root: Path) -> int:
     for folder in tracked(folders, "experiments", len(folders), "experiments"):
         problems += _folder_problems(root, folder)
         if not _errors(read_parameters, folder / "params.yaml"):
-            errors = dict.fromkeys(_model_problems(read_parameters(folder / "params.yaml")))
+            errors = dict.fromkeys(_model_problems(read_parameters(folder / "params.yaml"), built))
             problems += [f"{folder}/{error}" for error in errors]
     _refuse(problems)
     return len(folders)
@@ -171,17 +174,17 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
                 )
 
 
-def _model_problems(settings: ExperimentSettings) -> Iterator[str]:
+def _model_problems(settings: ExperimentSettings, built: set[str]) -> Iterator[str]:
     from context_nmt.pipeline.planning import check_variant  # loads torch
 
     for variant in settings.variants:
         names = filter(None, (variant, training_of(settings.train, variant).start))
         models = repr([(recipe.model, recipe.slots) for recipe in map(settings.recipe, names)])
-        if models in _BUILT_MODELS:
+        if models in built:
             continue
         errors = _errors(check_variant, settings, variant)
         if not errors:
-            _BUILT_MODELS.add(models)
+            built.add(models)
         yield from errors
 
 

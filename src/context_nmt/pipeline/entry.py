@@ -42,6 +42,7 @@ def start_stage(root: Path, arguments: Sequence[str]) -> None:
             raise UserError(f"no stage {name!r}; {hint}there are {', '.join(stage_names)}")
         if "DVC_STAGE" in os.environ and name != "code":
             values = [value for value in options if not value.startswith("-")]
+            # of variants, runs or corpora
             names = sorted({*values, *(split_run_name(value)[0] for value in values)} - {""})
             plans = [Layout().stage_plan("text")] if name == "tokenize" else []
             plans += [path for one in names for path in (Layout().data_plan(one), Layout().plan(one, "training"))]

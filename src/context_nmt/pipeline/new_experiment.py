@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,18 +149,16 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
         "src/context_nmt/settings/ documents every key; unknown keys are refused."
     )
     corpus_settings, probing = parameters["corpus"], parameters.setdefault("probing", {})
+    is_other_corpus = corpus not in (None, corpus_settings["name"])
     if corpus in generated and corpus_settings["name"] in generated:  # generated corpora have the same files
         corpus_settings["name"] = corpus
-    elif corpus not in (None, corpus_settings["name"]):
+    elif is_other_corpus:
         for key in ("groups", "contrastive"):
             corpus_settings.pop(key, None)
         corpus_settings.update(train="train", validation="valid", name=corpus, tests=_in_one_line(["test"]))
         # The empty line was removed with the last key.
         parameters.yaml_set_comment_before_after_key("text", before="\n")
-    for side, language in (("source", recipe.source), ("target", recipe.target)):
-        if language not in (None, corpus_settings[side]):  # the text is not prepared as in the other language
-            for key in ("script", "pretokenized"):
-                (parameters["text"].get(side) or {}).pop(key, None)
+    _prepare_text(parameters["text"], recipe, corpus_settings, is_other_corpus=is_other_corpus)
     if recipe.source not in (None, corpus_settings["source"]):
         probing.update(sentences=[], tasks=None)  # the tasks are in another language
     corpus_settings["source"] = recipe.source or corpus_settings["source"]
@@ -175,6 +174,22 @@ def _parameters(project: Path, name: str, recipe: StartingPoint, root: str, yaml
         parameters["focus"] = next(iter(parameters["variants"]))
     parameters["external"] = {}
     return parameters, [name for name in names if name not in downloads]
+
+
+def _prepare_text(text: Any, recipe: StartingPoint, corpus: Any, *, is_other_corpus: bool) -> None:
+    """Drop what does not fit another language or another corpus: a script that splits words, and tokens in files.
+
+    In the other direction, each language keeps its settings.
+    """
+    settings = {corpus[side]: deepcopy(text.get(side)) for side in ("source", "target")}
+    for side, language in (("source", recipe.source), ("target", recipe.target)):
+        is_new = language not in (None, corpus[side])
+        if is_new and language in settings:
+            text[side] = deepcopy(settings[language])
+        values = text.get(side) or {}
+        has_lost_script = is_new and language not in settings and values.pop("script", None)
+        if has_lost_script or (is_other_corpus and not values.get("script")):
+            values.pop("pretokenized", None)
 
 
 def _in_one_line(values: list[str]) -> Any:

@@ -128,7 +128,8 @@ class PackedRuns:
         SIGTERM is passed on, so that a training saves its state; then raise Unfinished. With `only`, run the steps of
         these variants and those that they come after.
         """
-        chosen, stopped, processes = self._steps_of(only), list[int](), list[subprocess.Popen[bytes]]()
+        chosen, stopped = self._steps_of(only), list[int]()
+        processes: list[subprocess.Popen[bytes]] = []
 
         def stop(number: int, _: object) -> None:
             stopped.append(number)

@@ -315,7 +315,7 @@ def _test_sets(columns: Iterable[PaperColumn], results: Results) -> list[str]:
 def _comparable_variants(claim: Claim, results: Results) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield a variant, its rivals in the claim, and the rivals that the experiment has with equally many layers.
 
-    In place of the system whose training it continues, its control is the rival.
+    Where the claim names the system whose training its variant continues, the variant's control is the rival instead.
     """
     baseline, control = results.baseline(claim.variant), _control(claim.variant, results)
     start = training_of(results.settings.train, claim.variant).start

@@ -7,7 +7,8 @@ stages hold, and, through `pair`, counts a change of one translation as a change
 import json
 import re
 from collections.abc import Collection, Iterator
-from hashlib import md5
+from functools import cache
+from hashlib import file_digest, md5
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from context_nmt.settings.layout import RESCORED
 from context_nmt.settings.parameters import Experiment, ExperimentSettings, training_of
 from context_nmt.settings.run_layout import run_name
 
-IGNORED = re.compile(r"(^|/)(\..*\.(partial|earlier)$|__pycache__/)")  # by DVC, as .dvcignore says
+IGNORED = re.compile(r"(^|/)(\.[^/]*\.(partial|earlier)|__pycache__)(/|$)|\.pyc$")  # by DVC, as .dvcignore says
 EARLIER_CODE = Path(__file__).with_name("earlier_code.yaml")
 
 
@@ -63,8 +64,8 @@ def _result_files(experiment: Experiment, variant: str) -> Iterator[Path]:
         yield from [experiment.word_probes(run)] if variant in probing.words else []
         yield from [experiment.sentence_probes(run)] if variant in probing.sentences else []
     if variant in experiment.settings.rescored:
-        yield experiment.scores(run_name(variant + RESCORED, seeds[0])).parent
-        yield from (experiment.hypotheses(run_name(variant + RESCORED, seed)) for seed in seeds)
+        for run in (run_name(variant + RESCORED, seed) for seed in seeds):
+            yield from (experiment.hypotheses(run), experiment.scores(run))
 
 
 def _training_commands(settings: ExperimentSettings) -> dict[str, str]:
@@ -107,6 +108,7 @@ class LockFile:
         except (AttributeError, KeyError, TypeError):
             raise UserError(f"{path}: not what DVC writes; restore it from git") from None
         self._checked: dict[str, bool] = {}
+        self._digest_of = cache(digest_of)  # many stages read a corpus
 
     def is_up_to_date(self, path: Path) -> bool:
         """Return whether dvc.lock has a stage with this output and all its inputs are unchanged."""
@@ -134,7 +136,7 @@ class LockFile:
         # in git, and rebuilt in seconds, or from the user
         is_of_user = path.startswith("external/") or (path.startswith("data/") and not producers)
         if is_of_user or path.startswith("metrics/plans/") or "src/code/" in path:
-            return not file.exists() or digest == digest_of(file)
+            return not file.exists() or digest == self._digest_of(file)
         if path.startswith("runs/pairs/"):  # what the pair stage would write now
             pairs = system_pairs(self.experiment, file.stem)
             return pairs is not None and digest == _md5(json_text(pairs).encode())
@@ -147,7 +149,8 @@ class LockFile:
 def digest_of(path: Path) -> str:
     """Return the MD5 that DVC records for a file or a folder."""
     if path.is_file():
-        return _md5(path.read_bytes())
+        with path.open("rb") as file:
+            return file_digest(file, lambda: md5(usedforsecurity=False)).hexdigest()
     files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
     names = sorted(name for name in files if not IGNORED.search(name))
     entries = [{"md5": digest_of(files[name]), "relpath": name} for name in names]
