@@ -173,15 +173,6 @@ def test_the_plans_of_all_variants_and_stages_are_written(tmp_path):
         assert read_data_plan(written.data_plan(corpus))[0] == read_entry(tmp_path / "data/params.yaml", corpus)
 
 
-@pytest.mark.parametrize(
-    ("metric", "of_ceiling"), [("chrf", "sacrebleu"), ("ter", "sacrebleu"), ("bleu_lowercased", "bleu_lowercased")]
-)
-def test_a_ceiling_is_in_bleu(tmp_path, metric, of_ceiling):
-    written = write_experiment(tmp_path, {}, significance={"metric": metric})
-    write_plans(written)
-    assert read_json(written.stage_plan("ceilings"))["metric"] == of_ceiling
-
-
 def test_a_plan_changes_with_its_own_settings_alone(tmp_path):
     """Keys that were added after plans existed are in no plan unless they are set."""
     before = plans(write_experiment(tmp_path / "before", {})).splitlines()

@@ -42,7 +42,7 @@ def write_plans(experiment: Experiment) -> None:
     corpus, text, probing = dataclasses.asdict(settings.corpus), settings.text, settings.probing
     tests = dataclasses.asdict(settings.significance)
     tokenizer = tests.pop("tokenizer")
-    ceilings = {"metric": settings.significance.bleu, "minimum_ceiling": tests.pop("minimum_ceiling")}
+    ceilings = {"metric": tests["metric"], "minimum_ceiling": tests.pop("minimum_ceiling")}
     scripts = " ".join(side.script or "" for side in (text.source, text.target)).split()
     script_digests = {word: named_digest(root, word) for word in scripts if word.startswith("context_nmt.")}
     stage_plans = {
