@@ -154,7 +154,7 @@ def _setting_problems(settings: ExperimentSettings, root: str) -> Iterator[str]:
     if settings.root != root:
         yield f"root is {settings.root!r}; here it must be {root!r}"
     if "bleu" not in settings.significance.metric:
-        yield f"significance.metric is {settings.significance.metric!r}; ceilings of the text are in BLEU: choose a BLEU"
+        yield f"significance.metric is {settings.significance.metric!r}; ceilings are in BLEU: choose a BLEU"
     for name in settings.systems:  # in a circle of baselines, no system is the last baseline
         chain = [name]
         while (baseline := settings.systems[chain[-1]].baseline) and baseline not in chain:
