@@ -227,6 +227,9 @@ def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
     chats = read_json(ROOT / "experiments/bcontrast-en-de/metrics/results.json")
     encoder, control = (chats[name]["test"]["sacrebleu"]["mean"] for name in ("han_encoder", "transformer_continued"))
     assert ("HAN in the encoder is worse than a Transformer that continues" in findings) == (encoder < control)
+    layers = read_json(ROOT / "experiments/miniature-lexical-shortcuts/metrics/results.json")
+    plain, third = (layers[name]["test"]["sacrebleu"]["mean"] for name in ("transformer", "transformer_3_layers"))
+    assert f"(a third layer gives the Transformer {third - plain:.1f})" in findings
     for claim in (*supported, *(claim for claim in claims if claim["id"] in first.values())):
         if not claim["caveat"]:
             continue
