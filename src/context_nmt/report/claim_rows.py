@@ -112,7 +112,7 @@ class ClaimRow(DescribedModel):
     loss: LossVerdict | None = Field(description="the same claim about the loss; null if it is not tested")
     pilot: PilotVerdict | None = Field(description="what the pilot's seeds showed, for a preregistered claim")
     kind: str = Field(
-        description="kind of obstacle to a verdict, empty if there is none: confounded, ceiling or text (the numbers do"
+        description="kind of obstacle to a verdict, empty if there is none: confounded or ceiling (the numbers do"
         " not answer the claim), not run, cost (too few rounds), out of date, scored differently, seeds (too few), or"
         " judged elsewhere (by another experiment)"
     )

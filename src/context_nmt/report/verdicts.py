@@ -22,7 +22,6 @@ from context_nmt.results.table import Estimate, Results
 from context_nmt.settings import Checked, check
 
 CONFOUNDS_FILE = Path(__file__).with_name("confounds.yaml")
-SMALLEST_SAME_RATE = 0.9  # ratio of peak rates; curves only have the rates of some updates
 SEEDS_FOR_VERDICT = 5  # or rounds, for costs
 SUPPORTED, LEANING, NO_DIFFERENCE, LEANING_AGAINST, AGAINST, OPEN, NOT_TESTABLE = VERDICTS = (
     "supported",
@@ -45,41 +44,29 @@ class Confound(Checked):
 
     short: str  # a few words
     says: str  # a sentence or two
-    kind: Literal["confounded", "ceiling", "text"] = "confounded"  # ceiling: both near the best; text: not the paper's
+    kind: Literal["confounded", "ceiling"] = "confounded"  # ceiling: both near the best
     corpora: tuple[str, ...] = ()  # of experiments
-    experiments: tuple[str, ...] = ()  # their folders
     updates: int | None = None  # of an experiment's recipe
     metrics: tuple[str, ...] = ()  # each compared metric fits one of them
     systems: tuple[str, ...] = ()  # a compared system fits one of them
     against: tuple[str, ...] = ()  # another compared system fits one of them
     from_scratch: bool = False  # no system continues the training of another system
-    rates: bool = False  # the systems have cosine schedules with different peak rates
 
     def fits(self, results: Results, variants: Collection[str], metrics: Collection[str]) -> bool:
         """Return whether this confound affects a comparison of variants on some metrics."""
         settings, train = results.settings, results.settings.train
         return (
             (not self.corpora or settings.corpus.name in self.corpora)
-            and (not self.experiments or results.folder in self.experiments)
             and self.updates in (None, settings.training.maximum_updates)
             and (not self.metrics or all(_any_matches([metric], self.metrics) for metric in metrics))
             and (not self.systems or _any_matches(variants, self.systems))
             and (not self.against or _any_matches(variants, self.against))
             and (not self.from_scratch or {*variants}.isdisjoint((*train.document, *train.continued)))
-            and (not self.rates or _differ_in_rate(results, variants))
         )
 
 
 def _any_matches(names: Collection[str], patterns: Sequence[str]) -> bool:
     return any(fnmatch(name, pattern) for name in names for pattern in patterns)
-
-
-def _differ_in_rate(results: Results, variants: Collection[str]) -> bool:
-    """Return whether the curves of variants with cosine schedules show different peak rates."""
-    kinds = {results.settings.recipe(name).training.schedule.kind for name in variants}
-    curves = [curve for name in variants for curve in results.curves.get(name, ()) if "learning_rate" in curve]
-    peaks = [float(curve["learning_rate"].max()) for curve in curves if len(curve)]
-    return kinds == {"cosine"} and bool(peaks) and min(peaks) < SMALLEST_SAME_RATE * max(peaks)
 
 
 @cache
