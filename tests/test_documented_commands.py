@@ -212,6 +212,12 @@ def test_programs_accept_what_a_page_calls_them_with(page):
                 assert find_spec(module), call
 
 
+def gain(experiment, variant):
+    """Return how much BLEU a variant has more than the Transformer, over seeds."""
+    results = read_json(ROOT / "experiments" / experiment / "metrics/results.json")
+    return results[variant]["test"]["sacrebleu"]["mean"] - results["transformer"]["test"]["sacrebleu"]["mean"]
+
+
 def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
     claims = [claim for claim in read_json(ROOT / "metrics/claims.json")["claims"] if claim["family"] == "primary"]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -224,9 +230,10 @@ def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
     for claim in (claim for claim in claims if claim["p"] is not None):
         ends = f" [{claim['low']:.2f}, {claim['high']:.2f}]".replace("-", "−")  # noqa: RUF001
         assert format_difference(claim["difference"]) + ends in findings
-    layers = read_json(ROOT / "experiments/miniature-lexical-shortcuts/metrics/results.json")
-    plain, third = (layers[name]["test"]["sacrebleu"]["mean"] for name in ("transformer", "transformer_3_layers"))
-    assert f"(a third layer gives the Transformer {third - plain:.1f})" in findings
+    third = gain("miniature-lexical-shortcuts", "transformer_3_layers")
+    assert f"(a third layer gives the Transformer {third:.1f})" in findings
+    six = format_difference(gain("miniature-six-layers", "dual_context_encoder"))
+    assert f"with six layers instead of two, {six} [" in findings
     for claim in (*supported, *(claim for claim in claims if claim["id"] in first.values())):
         if not claim["caveat"]:
             continue
