@@ -78,7 +78,7 @@ class ClaimRow(DescribedModel):
         " (Benjamini and Hochberg's)"
     )
     preregistered: bool = Field(
-        description="whether its seeds and level were written down before the runs; false in a rerun"
+        description="whether it is in a preregistered set of claims, which is corrected apart; false in a rerun"
     )
     direction: Literal["higher", "not_lower", "lower", "equal"] = Field(description="what it says about `difference`")
     alike: float | None = Field(description="the largest difference between systems that are alike")
