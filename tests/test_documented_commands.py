@@ -19,6 +19,7 @@ from textwrap import dedent, indent
 from types import ModuleType
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 import torch
 import typer
@@ -42,7 +43,6 @@ ROOT = Path(__file__).parents[1]
 OWN_CORPUS = "docs/guides/own-corpus.md"  # other pages go on with its experiment
 OWN_MECHANISM = "docs/guides/own-mechanism.md"
 WORDS = {  # a caveat of metrics/claims.json: what README.md says of it
-    "may only learn faster": "learns faster",
     "the corpus refers up to three sentences back": "up to three sentences back",
     "with 0.8 × the training tokens": "it reads the text 20 times, and HAN 11 times",  # noqa: RUF001
 }
@@ -212,10 +212,21 @@ def test_programs_accept_what_a_page_calls_them_with(page):
                 assert find_spec(module), call
 
 
-def gain(experiment, variant):
-    """Return how much BLEU a variant has more than the Transformer, over seeds."""
-    results = read_json(ROOT / "experiments" / experiment / "metrics/results.json")
-    return results[variant]["test"]["sacrebleu"]["mean"] - results["transformer"]["test"]["sacrebleu"]["mean"]
+def six_layer_gain(variant):
+    """Return a variant's difference from the Transformer with six layers, as README.md prints it, and as a number."""
+    table = pd.read_csv(ROOT / "experiments/miniature-six-layers/metrics/results.csv")
+    row = table.query("variant == @variant and test_set == 'test' and metric == 'sacrebleu'").squeeze()
+    ends = ", ".join(f"{end:.2f}" for end in (row.interval_low, row.interval_high)).replace("-", "−")  # noqa: RUF001
+    return f"{format_difference(row.difference)} [{ends}]", row.difference
+
+
+def has_counts(text, claims):
+    """Whether a sentence counts the claims with each verdict: "Of 3 claims, 2 are supported, and 1 is open"."""
+    found = re.search(rf"\b[Oo]f {len(claims)} (\[?claims\b.*?\. )", " ".join(text.split()) + " ")
+    counts = Counter(claim["verdict"] for claim in claims)
+    return bool(found) and all(
+        re.search(rf"\b{count} (is |are )?\*?{verdict}\b(?! against)", found[1]) for verdict, count in counts.items()
+    )
 
 
 def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
@@ -230,16 +241,48 @@ def test_the_readme_has_the_verdicts_and_obstacles_of_the_claims():
     for claim in (claim for claim in claims if claim["p"] is not None):
         ends = f" [{claim['low']:.2f}, {claim['high']:.2f}]".replace("-", "−")  # noqa: RUF001
         assert format_difference(claim["difference"]) + ends in findings
-    third = gain("miniature-lexical-shortcuts", "transformer_3_layers")
-    assert f"(a third layer gives the Transformer {third:.1f})" in findings
-    six = format_difference(gain("miniature-six-layers", "dual_context_encoder"))
-    assert f"with six layers instead of two, {six} [" in findings
+    layers = read_json(ROOT / "experiments/miniature-lexical-shortcuts/metrics/results.json")
+    plain, third = (layers[name]["test"]["sacrebleu"]["mean"] for name in ("transformer", "transformer_3_layers"))
+    assert f"(a third layer gives the Transformer {third - plain:.1f})" in findings
+    (text, all_layers), (_, top_layers) = map(six_layer_gain, ("dual_context_encoder", "dual_context_layers_5_6"))
+    assert f"with six layers instead of two, {text} in the encoder" in findings
+    assert top_layers > all_layers  # README.md says so
     for claim in (*supported, *(claim for claim in claims if claim["id"] in first.values())):
         if not claim["caveat"]:
             continue
         phrases = [WORDS[caveat] for caveat in claim["caveat"].split("; ") if caveat in WORDS]
         assert phrases, claim["caveat"]
         assert all(phrase in findings for phrase in phrases)
+
+
+def test_pages_count_the_verdicts_of_the_claims():
+    claims = read_json(ROOT / "metrics/claims.json")["claims"]
+    six_layers = [claim for claim in claims if claim["experiment"] == "miniature-six-layers"]
+    assert has_counts((ROOT / "docs/preregistration.md").read_text(encoding="utf-8"), six_layers)
+    for report in ROOT.glob("reports/papers/*.md"):
+        of_paper = [claim for claim in claims if claim["id"].startswith(f"{report.stem}/")]
+        (page,) = (
+            text
+            for path in ROOT.glob("docs/papers/*.md")
+            if f"papers/{report.name}" in (text := path.read_text("utf-8"))
+        )
+        assert has_counts(page, [claim for claim in of_paper if claim["preregistered"]]), report.stem
+        with_six_layers = [claim for claim in of_paper if claim in six_layers]
+        assert not with_six_layers or has_counts(page, with_six_layers), report.stem
+
+
+def test_a_report_says_that_the_root_s_decides_where_their_corrections_differ():
+    claims = {claim["id"]: claim for claim in read_json(ROOT / "metrics/claims.json")["claims"]}
+    differing = 0
+    for path in ROOT.glob("experiments/*/metrics/claims.json"):
+        own = [claim for claim in read_json(path)["claims"] if claim["adjusted_p"] is not None]
+        pairs = [
+            (claim, claims[claim["id"]]) for claim in own if claims[claim["id"]]["experiment"] == path.parents[1].name
+        ]
+        if any(claim["adjusted_p"] != in_root["adjusted_p"] for claim, in_root in pairs):
+            assert "The report in the root" in (path.parents[1] / "reports/report.md").read_text(encoding="utf-8")
+            differing += 1
+    assert differing
 
 
 def test_reports_can_be_read():
